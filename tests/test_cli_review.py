@@ -5,9 +5,13 @@ import gzip
 import json
 import re
 
+import numpy as np
 import pytest
 from cliruns import make_corpus, ok, run
+from explorer_pages import unpacked
 
+from vbnmf import evaluate, explore, load
+from vbnmf.data import read_documents
 from vbnmf.data.spreadsheets import guarded, unguarded
 
 NAMES = ["bike", "coffee", "tea"]
@@ -72,13 +76,43 @@ def test_labels_by_chance_are_not_judged(tmp_path):
 
 
 def test_evaluate_tells_training_documents(folder, tmp_path):
-    note = "Note: 60 of 60 documents have the same words as a document in training"
-    assert note in ok("evaluate", folder / "a.vbnmf", folder / "a.csv").err
-    assert not ok("evaluate", folder / "a.vbnmf", folder / "a.csv", "--quiet").err
+    model = folder / "a.vbnmf"
+    note = "Note: 60 of 60 documents were in training. They are predicted by models that did not"
+    assert note in ok("evaluate", model, folder / "a.csv").err
+    assert not ok("evaluate", model, folder / "a.csv", "--quiet").err
     texts, labels = make_corpus(8, n_each=20)
-    with open(tmp_path / "b.csv", "w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([("text", "label"), *zip(texts, labels, strict=True)])
-    assert "in training" not in ok("evaluate", folder / "a.vbnmf", tmp_path / "b.csv").err
+    training = read_documents(folder / "a.csv", text="text", label="label")
+    some = [*zip(training.texts[:20], training.labels[:20], strict=True)]
+    for file, rows in (("b.csv", []), ("c.csv", some)):
+        with open(tmp_path / file, "w", newline="", encoding="utf-8") as stream:
+            all_rows = [*zip(texts, labels, strict=True), *rows]
+            csv.writer(stream).writerows([("text", "label"), *all_rows])
+    assert "in training" not in ok("evaluate", model, tmp_path / "b.csv").err
+    note = "Note: 20 of 80 documents have the same words as a document in training"
+    assert note in ok("evaluate", model, tmp_path / "c.csv").err
+
+
+def test_training_documents_are_scored_by_models_that_did_not_see_them(folder):
+    """All of them, and almost only them; their number is in the JSON."""
+    model, file = load(folder / "a.vbnmf"), folder / "a.csv"
+    training = read_documents(file, text="text", label="label")
+    left_out = model.estimator_.labels_from(model.estimator_.left_out_proba_)
+    expected = np.mean(left_out == np.asarray(training.labels))
+    assert expected < np.mean(model.predict(training.texts) == training.labels)
+    scores = ok("evaluate", folder / "a.vbnmf", file, "--json").json
+    assert scores["micro_accuracy"] == pytest.approx(expected)
+    assert scores["left_out_documents"] == 60
+    page = unpacked(explore(model, training.texts, training.labels).html)
+    assert page["overview"]["score"][0] == pytest.approx(expected, abs=1e-4)
+    recalls = [row["recall"] for row in scores["labels"]]
+    assert [row[1] for row in page["quality"]["by_label"]] == pytest.approx(recalls, abs=1e-3)
+    some = slice(0, 40)  # and twenty others
+    others, labels = make_corpus(8, n_each=20)
+    texts = [*training.texts[some], *others[:20]]
+    given = [*training.labels[some], *labels[:20]]
+    scores = evaluate(model, texts, given)
+    assert scores["left_out_documents"] == 0
+    assert scores["micro_accuracy"] == pytest.approx(np.mean(model.predict(texts) == given))
 
 
 def test_suspects_are_a_file_for_spreadsheets(folder, tmp_path):

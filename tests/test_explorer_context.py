@@ -6,12 +6,14 @@ import re
 from functools import cache
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from cliruns import make_corpus
 from explorer_browser import heading, jump, ready
 from explorer_pages import page, usual
 
 from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.evaluation.truth import read_part
 from vbnmf.report.explorer import explore
 from vbnmf.text import DocumentVectorizer
 
@@ -28,6 +30,14 @@ def words():
     )
     model.fit(texts, labels)
     return model, texts, labels, explore(model, texts, labels)
+
+
+def explained(model, texts, labels, d):
+    """Explain the label that is predicted for a document of the training when it is left out."""
+    part, features = read_part(model, texts, labels), model.text_features_
+    names = np.array([*model.terms_, *([] if features is None else features.names)])
+    P = part.scored.probabilities[[d]]
+    return model.estimator_.explain(part.encoded[[d]], names=names, probabilities=P)[0][0]
 
 
 def lines(tab):
@@ -121,12 +131,12 @@ def test_scripts_without_spaces(visit):
 class TestShading:
     def test_strongest_word(self, visit):
         """The strongest word of the table is the most strongly shaded in the text."""
-        model, texts, _, shown = words()
+        model, texts, labels, shown = words()
         tab = visit(shown)
         checked = 0
         for d in range(12):
             jump(tab, f"view=document&d={d}")
-            why = model.explain(texts[d : d + 1])[0][0]
+            why = explained(model, texts, labels, d)
             strongest = max([*why.terms, *why.against], key=lambda term: abs(term.part))
             shades = tab.locator(".text .shade").evaluate_all(
                 "all => all.map(e => [e.textContent, Number(e.style.getPropertyValue('--part'))])"
@@ -139,10 +149,10 @@ class TestShading:
         assert checked
 
     def test_against(self, visit):
-        model, texts, _, shown = words()
+        model, texts, labels, shown = words()
         tab = visit(shown)
         for d in range(12):
-            why = model.explain(texts[d : d + 1])[0][0]
+            why = explained(model, texts, labels, d)
             if why.against:
                 break
         jump(tab, f"view=document&d={d}")

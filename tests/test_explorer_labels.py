@@ -12,9 +12,9 @@ from explorer_browser import heading, jump, ready
 from explorer_pages import analysed, page, several, unpacked, usual
 
 from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.evaluation.judging import judge
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
-from vbnmf.reviewing.labelerrors import judge
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -63,8 +63,8 @@ class TestNumbers:
         shown = explore(model, texts, labels)
         assert unpacked(shown.html)["overview"]["score"][0] == pytest.approx(right, abs=1e-4)
         tab = visit(shown)
-        assert "all of them were in training, judged by models" in tab.inner_text(".numbers")
-        assert "They are too good" in tab.inner_text(".slim")
+        assert "all of them were in training, predicted by models" in tab.inner_text(".numbers")
+        assert "too good" not in tab.inner_text("main")
 
     def test_counts(self, visit):
         """The table as CSV: each number recounted."""

@@ -177,6 +177,9 @@ class TestTrust:
         tab = ready(visit(explore(model, *training), "view=trust"))
         said = tab.inner_text("#trained")
         assert said.startswith("All documents were in training")
+        assert "what to expect of new documents" in said
+        some = [[*of, *more] for of, more in zip(training, (texts, labels), strict=True)]
+        said = ready(visit(explore(model, *some), "view=trust")).inner_text("#trained")
         assert "too good for these documents" in said
         tab = visit(explore(model, texts, labels), "view=trust")
         assert not tab.locator("#trained").count()

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
+from vbnmf.evaluation.judging import judge
 from vbnmf.evaluation.truth import read_part
 from vbnmf.report.explorer.overview import Overview
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
@@ -14,8 +15,6 @@ from vbnmf.reviewing.labelerrors import (
     Estimated,
     error_rate,
     find_label_errors,
-    in_training,
-    judge,
     right_by_chance,
     suspicion,
 )
@@ -89,11 +88,11 @@ def test_other_documents_are_judged_by_predictions(planted, saved):
     assert_array_equal(judged.probabilities[:20], saved.predict_proba(more))
     assert "30 of 51 documents were in training" in judged.in_words()
     assert judged.empty.tolist() == [False] * 50 + [True]
-    assert find_label_errors(part, judged).n_judged == 50
+    assert find_label_errors(part).n_judged == 50
 
 
 def test_repeated_documents_are_matched_one_to_one(saved):
-    from vbnmf.reviewing.labelerrors import _places
+    from vbnmf.evaluation.judging import _places
 
     known = np.array([7, 3, 7, 5])
     assert_array_equal(_places(known, np.array([7, 7, 7, 3, 9])), [0, 2, 2, 1, -1])
@@ -285,4 +284,4 @@ def test_errors_of_labels_that_are_known_are_judged(planted, saved):
 def test_training_documents_are_known_by_their_words(planted, saved):
     _, texts, labels, _, _ = planted
     part = read_part(saved, [texts[0], "leaf flour bean"], [labels[0], "tea"])
-    assert in_training(part).tolist() == [True, False]
+    assert part.judged.left_out.tolist() == [True, False]

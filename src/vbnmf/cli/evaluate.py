@@ -157,10 +157,14 @@ def _score_part(part: Any, accept: float | None = None) -> Any:
 
 def _warn_of_training(part: Any, quiet: bool) -> None:
     """Say that documents were in training, unless they are few: short texts recur."""
-    from vbnmf.reviewing.labelerrors import in_training
-
-    n, of = int(in_training(part).sum()), part.n_docs
-    if n > _RECUR * of:
+    n, of = int(part.judged.left_out.sum()), part.n_docs
+    if part.judged.are_training:
+        common.message(
+            f"Note: {n:,} of {of:,} documents were in training. They are predicted by models that "
+            "did not see them, so `vbnmf predict` is right more often on them.",
+            quiet,
+        )
+    elif n > _RECUR * of:
         common.message(
             f"Note: {n:,} of {of:,} documents have the same words as a document in training, so "
             "these scores are too good. Use documents that the model was not fitted to.",

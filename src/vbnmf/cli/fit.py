@@ -377,7 +377,8 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     """Compare the labels of documents with those predicted when the documents are left out."""
     import numpy as np
 
-    from vbnmf.reviewing.labelerrors import right_by_chance, too_few_to_leave_out
+    from vbnmf.evaluation.judging import too_few_to_leave_out
+    from vbnmf.reviewing.labelerrors import right_by_chance
 
     fitted = model.estimator_
     P = fitted.left_out_proba_

@@ -177,7 +177,7 @@ class Evaluation:
     def __init__(self, subject: Subject, place: str = EVALUATE) -> None:
         self.subject = subject
         self.measures = [one for one in measures.measures_for(place) if one.applies(subject)]
-        self.n_docs = self.n_labelled = 0
+        self.n_docs = self.n_labelled = self.n_left_out = 0
         counts = [(one.count, one.of) for one in self.measures if one.count is not None]
         if place != measures.TUNE:
             counts.append((measures.empty_documents, ALL))
@@ -208,6 +208,8 @@ class Evaluation:
 
     def add_part(self, part: Part) -> None:
         """Add the documents of a part of the same model."""
+        if part.scored is not part:
+            part, self.n_left_out = part.scored, self.n_left_out + part.n_docs
         self.n_docs += part.n_docs
         self.n_labelled += part.labelled.n_docs
         for count, of in self._counts:
@@ -237,6 +239,7 @@ class Evaluation:
         return {
             "documents": self.n_docs,
             "labelled_documents": self.n_labelled,
+            "left_out_documents": self.n_left_out,
             "documents_without_known_term": self.total(measures.empty_documents, ALL) or 0,
             "faded_components": int(self.subject.estimator.faded_.sum()),
             "agreement": [number(value) for value in agreements],

@@ -12,12 +12,16 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import leading
 from vbnmf.description.components import lasting, shown_terms
 from vbnmf.estimators import SupervisedVBNMF
+from vbnmf.evaluation.judging import Judged, judge
 from vbnmf.evaluation.statements import Statements, statements_of_labels
 from vbnmf.metrics.likelihood import document_log_sums, split_documents
 from vbnmf.metrics.scoring import document_matches
 
 TOP = 10
 """Number of terms that describe a component in NPMI, exclusivity and fidelity."""
+
+
+_OF_DOCUMENTS = ("X", "judged", "coefficients", "log_sums")  # what no probability changes
 
 
 class Subject:
@@ -117,11 +121,28 @@ class Part:
             return np.asarray(self.whole.probabilities[self.rows])
         return np.asarray(self.subject.estimator.predict_proba(self.encoded))
 
+    @cached_property
+    def judged(self) -> Judged:
+        """Probabilities by which labels are judged; the model was fitted with labels."""
+        return judge(self)
+
     def judged_by(self, probabilities: Array) -> "Part":
         """Return the same documents with other probabilities, such as left-out ones."""
         other = replace(self)
-        vars(other)["probabilities"] = probabilities
+        same = {name: vars(self)[name] for name in _OF_DOCUMENTS if name in vars(self)}
+        vars(other).update(same, probabilities=probabilities)
         return other
+
+    @cached_property
+    def scored(self) -> "Part":
+        """The same documents as predictions of them are scored.
+
+        If they are those of the training, the probabilities are left-out ones. Other documents may
+        have the words of training documents, too. They are predicted like all new ones.
+        """
+        if self.whole is not None or not self.subject.has_labels or not self.Y.nnz:
+            return self
+        return self.judged_by(self.judged.probabilities) if self.judged.are_training else self
 
     @cached_property
     def coefficients(self) -> Array:

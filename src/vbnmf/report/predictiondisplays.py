@@ -20,7 +20,6 @@ from vbnmf.metrics.calibration import calibration_error
 from vbnmf.metrics.shares import share_interval
 from vbnmf.reviewing.acceptance import Acceptance
 from vbnmf.reviewing.findings import contrast
-from vbnmf.reviewing.labelerrors import judge
 
 _BINS = 10  # as on the page
 _MOST_POINTS = 500  # of a curve
@@ -363,7 +362,7 @@ class AcceptanceDisplay:
         """
         part = read_part(estimator, X, y)
         _check_labelled(part.labelled.n_docs)
-        of = Acceptance.of(part, judge(part).probabilities)
+        of = Acceptance.of(part, part.judged.probabilities)
         return cls._of(of, wanted).plot(ax=ax, **kwargs)
 
     @classmethod

@@ -7,7 +7,7 @@ the part of them that is right usually rises. If documents may have several labe
 are pairs of a document and a predicted label.
 
 Use documents that the model was not fitted to, or left-out probabilities
-(``labelerrors.judge``). A prediction that differs from the given label counts as not right, also
+(``evaluation.judging``). A prediction that differs from the given label counts as not right, also
 where the given label is the one that is wrong.
 """
 

@@ -21,7 +21,7 @@ from vbnmf.reviewing.contrast import (
     contrast_sides,
 )
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
-from vbnmf.reviewing.labelerrors import LabelErrors, Suspect, find_label_errors, judge
+from vbnmf.reviewing.labelerrors import LabelErrors, Suspect, find_label_errors
 from vbnmf.tabular import Findings, Table, one_line, rounded
 
 SUSPECTS = ("id", "kind", "given", "p_given", "suggested", "p_suggested", "words_given",
@@ -222,7 +222,7 @@ def accepted_of(part: Part, right: float) -> Findings:
     """Find the threshold of the documents of a part, as ``accept`` does."""
     if not 0 < right <= 1:
         raise ValueError(f"right must be above 0 and at most 1; got {right!r}.")
-    judged = judge(part)
+    judged = part.judged
     acceptance = Acceptance.of(part, judged.probabilities)
     found = Findings(acceptance_scores(acceptance, part.subject.names, right))
     return found | {"labels": Table(found["labels"]), "judged_by": judged.in_words()}
@@ -300,7 +300,7 @@ def contrast_of(
         return contrast_sides(part, a, b, called, n_terms=n_terms)
     names = list(part.subject.names)
     _check_known(sides, names, "label")
-    probabilities = judge(part).probabilities if part.subject.has_labels else None
+    probabilities = part.judged.probabilities if part.subject.has_labels else None
     places = [None if name is None else names.index(name) for name in sides]
     return contrast_labels(
         part, places[0] or 0, places[1], n_terms=n_terms, probabilities=probabilities

@@ -31,9 +31,8 @@ one, and all others would be suspects. So the predicted labels are counted that 
 expected if labels were drawn by their frequencies in training. If they are not clearly more, labels
 cannot be judged: the estimate is an upper limit from zero on.
 
-Training documents are judged by the left-out probabilities that ``fit`` has computed and the model
-file holds. They are found by their content, so the file may be in another order and have more or
-fewer rows. All other documents are judged by predictions.
+Training documents are judged by left-out probabilities, and others by predictions
+(``evaluation.judging``).
 """
 
 from dataclasses import dataclass
@@ -41,10 +40,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.core.rows import content_keys, is_empty
+from vbnmf.evaluation.judging import Judged
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.shares import share_interval
-from vbnmf.prediction.head import LEAST_DIFFERENT
 
 WRONG, MISSING, SUPERFLUOUS = "wrong", "missing", "superfluous"
 """Kinds of label errors. With one label a document, all are wrong labels."""
@@ -58,123 +56,6 @@ _FEWEST_SURE = 50  # documents
 _FEWEST_PREDICTED = 5  # documents of which a median is taken
 _CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
 _TINY = np.finfo(np.float32).tiny
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Probabilities by which the labels of documents are judged.
-
-    Attributes
-    ----------
-    probabilities : ndarray of shape (n_docs, n_labels)
-        Left-out probabilities of training documents, and predictions of others.
-    left_out : ndarray of bool of shape (n_docs,)
-        Which documents were training documents.
-    empty : ndarray of bool of shape (n_docs,)
-        Documents without any known term, whose labels cannot be judged.
-    matched : bool
-        Whether the model holds what training documents are found by. If not, training documents are
-        judged by predictions too, which know their labels.
-    too_few : bool
-        Whether the model has seen too few different documents (``too_few_to_leave_out``).
-    """
-
-    probabilities: Array
-    left_out: Array
-    empty: Array
-    matched: bool = True
-    too_few: bool = False
-
-    def in_words(self) -> str:
-        """Say what documents are judged by, in one or two sentences."""
-        n, of = int(self.left_out.sum()), len(self.left_out)
-        if not self.matched:
-            return (
-                "The model file does not hold the contents of its training documents, so all "
-                "documents are judged by predictions. Predictions of training documents agree too "
-                "often with their labels: fit the model again with this version."
-            )
-        if n == 0:
-            return "No document was in training; they are judged by predictions."
-        are = "was in training and is" if n == 1 else "were in training and are"
-        said = (
-            f"{n:,} of {of:,} documents {are} judged by left-out probabilities, the others by "
-            "predictions."
-        )
-        if n == of:
-            said = "All documents were in training; they are judged by left-out probabilities."
-        if self.too_few:
-            said += (
-                f" These agree too often with the labels, because the model was fitted to fewer "
-                f"than {LEAST_DIFFERENT} different documents."
-            )
-        return said
-
-
-def judge(part: Part) -> Judged:
-    """Return left-out probabilities of training documents, and predictions of others.
-
-    Parameters
-    ----------
-    part : Part
-        Documents, and a model that was fitted with labels.
-    """
-    estimator = part.subject.estimator
-    empty = np.asarray(is_empty(part.X))
-    keys = getattr(estimator, "head_document_keys_", None)
-    places = np.full(part.n_docs, -1) if keys is None else _places(keys, content_keys(part.encoded))
-    places[empty] = -1
-    found = places >= 0
-    if not found.any():
-        return Judged(part.probabilities, found, empty, keys is not None)
-    P = np.empty((part.n_docs, part.subject.n_labels))
-    P[found] = estimator.left_out_proba_[places[found]]
-    if not found.all():
-        P[~found] = estimator.predict_proba(part.encoded[np.flatnonzero(~found)])
-    return Judged(P, found, empty, too_few=keys is not None and too_few_to_leave_out(keys))
-
-
-def too_few_to_leave_out(keys: Array) -> bool:
-    """Return whether training documents are too few for components without some of them.
-
-    Left-out probabilities then come from components that were fitted with the labels of all
-    documents, less the terms of one. They agree with the labels too often: of 30 drawn documents,
-    each with a label of its own and words by chance, 25 got their own label.
-
-    Parameters
-    ----------
-    keys : ndarray of int of shape (n_docs,)
-        Keys of the contents of the documents.
-    """
-    return len(np.unique(keys)) < LEAST_DIFFERENT
-
-
-def in_training(part: Part) -> Array:
-    """Find the documents that have the same words as a training document, (n_docs,) of bool.
-
-    It is False for all documents if the model does not hold what these are found by.
-    """
-    keys = getattr(part.subject.estimator, "head_document_keys_", None)
-    if keys is None:
-        return np.zeros(part.n_docs, bool)
-    return np.isin(content_keys(part.encoded), keys) & ~np.asarray(is_empty(part.X))
-
-
-def _places(known: Array, keys: Array) -> Array:
-    """Find documents among known ones by their keys, (n_docs,) of int; -1 if there is none.
-
-    The first, second, … document of a key is the first, second, … known one of this key. If there
-    are more of them than known ones, they are the last known one.
-    """
-    order = np.argsort(known, kind="stable")
-    begin = np.searchsorted(known[order], keys, side="left")
-    end = np.searchsorted(known[order], keys, side="right")
-    mine = np.argsort(keys, kind="stable")
-    ranks = np.empty(len(keys), np.int64)
-    firsts = np.searchsorted(keys[mine], keys[mine], side="left")
-    ranks[mine] = np.arange(len(keys)) - firsts
-    at = np.minimum(begin + ranks, end - 1)
-    return np.where(end > begin, order[np.maximum(at, 0)] if len(order) else -1, -1)
 
 
 @dataclass(frozen=True)
@@ -268,7 +149,7 @@ class Estimated:
         return Estimated(self.number, 0.0, self.high, at_most=True)
 
 
-def find_label_errors(part: Part, judged: Judged | None = None) -> LabelErrors:
+def find_label_errors(part: Part) -> LabelErrors:
     """List the labels of documents that are probably wrong, the most suspicious first.
 
     Suspects are all documents for which another label is more probable than the given one. If
@@ -279,10 +160,8 @@ def find_label_errors(part: Part, judged: Judged | None = None) -> LabelErrors:
     ----------
     part : Part
         Documents with labels, and a model that was fitted with labels.
-    judged : Judged or None
-        What documents are judged by; None computes it.
     """
-    judged = judge(part) if judged is None else judged
+    judged = part.judged
     if part.subject.has_several_labels:
         return _several(part, judged)
     given = np.full(part.n_docs, -1)

@@ -108,7 +108,7 @@ def labels_to_merge(part: Part, probabilities: Array | None = None) -> list[Labe
     part : Part
         Documents, and a model that was fitted with labels.
     probabilities : array of shape (n_docs, n_labels) or None
-        Probabilities of labels, such as left-out ones (``labelerrors.judge``); None for
+        Probabilities of labels, such as left-out ones (``evaluation.judging``); None for
         predictions.
 
     Returns

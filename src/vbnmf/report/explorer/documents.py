@@ -118,10 +118,10 @@ def analyse_documents(
         there = "is 1 document" if n_docs == 1 else f"are {n_docs} documents"
         raise ValueError(f"there {there} but {len(ids)} ids. Give one for each.")
     kept = read_columns(columns, n_docs)
-    part = Part(Subject(model, truth.names), X, truth.indicators, texts)
-    predicted = None
+    part, predicted = Part(Subject(model, truth.names), X, truth.indicators, texts), None
     if model.has_labels:
         progress(0.15, "predicting labels")
+        part = part.scored
         predicted = _label_lists(model, part.probabilities)
     named = [str(i) for i in (range(n_docs) if ids is None else ids)]
     given = None if labels is None else truth.lists()

@@ -89,6 +89,7 @@ class Overview:
             "errors": {kind: rounded([e.number, e.low, e.high], 3) for kind, e in wrong.items()},
             "at_most": [kind for kind, e in wrong.items() if e.at_most],
             "trained": int(judged.left_out.sum()),
+            "are_training": judged.are_training,
             "matched": judged.matched,
             "judged": self.errors.in_words(),
         }

@@ -227,7 +227,7 @@ function evidence(docs, d) {
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Words contribute through all components, as single words and by their pieces; marks and pairs of words are listed like words; of the components, only those that speak for the label are listed. Only the largest contributions are listed.`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Words contribute through all components, as single words and by their pieces; marks and pairs of words are listed like words; of the components, only those that speak for the label are listed. Only the largest contributions are listed.${data.overview?.are_training ? " Probabilities are of a model that did not see the document, contributions of the model that did." : ""}`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(

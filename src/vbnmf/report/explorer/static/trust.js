@@ -160,8 +160,9 @@ function confusions(matrix) {
 
 // A warning where documents were in training
 function trained() {
-  const { trained: n, matched, judged } = data.overview;
+  const { trained: n, are_training: left, matched, judged } = data.overview;
   if (!n && matched) return null;
+  if (left) return el("p", { class: "notice", id: "trained" }, `${judged} So recall and precision below are what to expect of new documents like these. Calibration is a little too good, because probabilities were calibrated on these documents.`);
   const much = n ? `Recall, precision and calibration below are too good for ${n === 1 ? "this document" : "these documents"}. ` : "";
   return el("p", { class: "notice", id: "trained" }, `${judged} ${much}Use documents that the model was not fitted to.`);
 }
