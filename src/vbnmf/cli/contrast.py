@@ -120,8 +120,12 @@ def _text(found: dict[str, Any]) -> str:
     if found["components"]:
         where = {"first": a, "second": b}
         rows = [
-            [str(c["component"]), c["name"], *(percent(s) for s in c["shares"]),
-             where.get(c["side"], c["side"])]
+            [
+                str(c["component"]),
+                c["name"],
+                *(percent(s) for s in c["shares"]),
+                where.get(c["side"], c["side"]),
+            ]
             for c in found["components"]
         ]
         blocks.append(table(["component", "terms", a, b, "of"], rows, right=(0, 2, 3)))
