@@ -177,11 +177,6 @@ def lasting(estimator: Any) -> Array:
     return np.ones_like(faded) if faded.all() else ~faded
 
 
-def lasting_terms(model: Any, n: int) -> Array:
-    """Return the n terms that are shown of each component that has not faded, (≤ K, n)."""
-    return shown_terms(model, n, np.flatnonzero(lasting(getattr(model, "estimator_", model))))
-
-
 def passage_of_terms(estimator: Any) -> Array:
     """Return the number of each term's passage, (n_terms,); -1 if it is in none."""
     found: Array = estimator.passages_.of_terms(estimator.components_.shape[1])
