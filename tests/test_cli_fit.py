@@ -468,3 +468,17 @@ def test_copies_are_counted_aloud(tmp_path):
     result = ok("fit", tmp_path / "a.csv", "--label", "label", "--out", tmp_path / "m.vbnmf")
     said = "2 of 4 documents have the same text as one before, 1 of them with another label"
     assert said in result.err
+
+
+def test_a_copy_without_a_label_has_no_other_label(tmp_path):
+    rows = ["green tea,", "green tea,tea", "green tea,", "roast beans,coffee;hot"]
+    copies = ["green tea,tea", "roast beans,hot;coffee"]
+    options = ("--label", "label", "--label-separator", ";", "--out", tmp_path / "m.vbnmf")
+    lines = ["text,label", *rows, *copies]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    said = ok("fit", tmp_path / "a.csv", *options).err
+    assert "4 of 6 documents have the same text as one before. All of them are used." in said
+    lines = ["text,label", *rows[1:], "grind beans,coffee"]
+    (tmp_path / "b.csv").write_text("\n".join(lines), encoding="utf-8")
+    said = ok("fit", tmp_path / "b.csv", *options, "--force").err
+    assert "1 of 4 documents has the same text as one before. All of them are used." in said

@@ -267,6 +267,9 @@ def test_copies_and_spellings_are_listed(folder, tmp_path):
     assert sorted(len(one["labels"]) for one in found["spellings"]) == [2, 2, 2]
     text = ok("review", folder / "a.vbnmf", file).out
     assert "6 labels from 3" in text
+    assert len(found["copies"]) == 1
+    said = "1 group of documents with the same words, or nearly, and different labels:\n"
+    assert said in text
 
 
 def test_several_labels(tmp_path):

@@ -88,7 +88,7 @@ def test_swapping_mirrors(part):
         back = sides[c.component]
         assert back.shares == c.shares[::-1]
         assert (back.low, back.high) == pytest.approx((-c.high, -c.low))
-        assert back.side == {"a": "b", "b": "a", "both": "both"}[c.side]
+        assert back.side == {"a": "b", "b": "a", "both": "both", "unclear": "unclear"}[c.side]
 
 
 def test_the_order_of_documents_does_not_matter(part):
@@ -107,6 +107,17 @@ def test_halves_of_one_label_do_not_differ(part):
     found = contrast(part, a, b)
     assert found.more_in_a == found.more_in_b == []
     assert all(c.side == "both" for c in found.components)
+
+
+def test_a_difference_of_few_documents_is_unclear(part):
+    tea, wine = (np.flatnonzero(part.Y[:, [part.subject.names.index(label)]].toarray().ravel())
+                 for label in ("tea", "wine"))  # fmt: skip
+    a, b = np.zeros((2, part.n_docs), bool)
+    a[[tea[0], wine[0]]], b[tea[1:3]] = True, True
+    found = contrast(part, a, b).components
+    least = [c for c in found if max(c.shares) >= 2 * min(c.shares) and c.low <= 0 <= c.high]
+    assert least
+    assert all((c.side == "unclear") == (c in least) for c in found)
 
 
 def test_the_rest_is_all_other_documents(part):

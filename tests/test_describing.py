@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
-from vbnmf.description.components import component_names, shown_terms, term_parts
+from vbnmf.description.components import component_names, naming_terms, shown_terms, term_parts
 from vbnmf.estimators import componentterms
 from vbnmf.metrics import describing_terms
 
@@ -141,16 +141,43 @@ def test_names_and_lists_use_them(model):
 
 def test_longer_lists_go_on_by_relevance(model, monkeypatch):
     monkeypatch.setattr(model.estimator_, "describing_terms_", np.array([[3, 1], [0, 2], [4, 0]]))
-    relevant = term_parts(model).top_terms(len(model.terms_)).tolist()
+    of, n_terms, rows = model.estimator_, len(model.terms_), []
+    relevant = term_parts(model).top_terms(n_terms).tolist()
     for row, first, ranked in zip(
-        shown_terms(model, 5).tolist(), ([3, 1], [0, 2], [4, 0]), relevant, strict=True
+        shown_terms(model, n_terms).tolist(), ([3, 1], [0, 2], [4, 0]), relevant, strict=True
     ):
-        assert row == first + [w for w in ranked if w not in first][:3]
+        listed = np.array(first + [w for w in ranked if w not in first])
+        prior = of.component_shapes_[len(rows), listed] < 2 * of.hyperparameters_["term_shape"]
+        rows.append([*listed[~prior], *listed[prior]])
+        assert row == rows[-1]
+    assert shown_terms(model, 5).tolist() == [row[:5] for row in rows]
 
 
 def test_models_that_lack_them_show_relevant_terms(model, monkeypatch):
     monkeypatch.setattr(model.estimator_, "describing_terms_", None)
     assert shown_terms(model, 4).tolist() == term_parts(model).top_terms(4).tolist()
+
+
+def test_terms_of_the_prior_describe_nothing():
+    texts = ["alpha beta gamma", "alpha beta"] * 10 + ["delta epsilon zeta", "delta epsilon"] * 10
+    odd = " ".join(f"word{i}" for i in range(60))
+    model = DocumentModel(SupervisedVBNMF(4, random_state=0))
+    model.fit([*texts, odd], ["a"] * 20 + ["b"] * 20 + ["c"])
+    lists = [set(model.terms_[row]) for row in naming_terms(model, 10)]
+    assert {"gamma"} in lists  # and no word of the odd document
+    assert {"alpha", "beta"} in lists
+    for n in (3, 10, 40):  # others come last, so that there are n terms where a list must have n
+        for shown, said in zip(shown_terms(model, n), naming_terms(model, n), strict=True):
+            assert shown[: len(said)].tolist() == said
+
+
+def test_a_component_is_named_by_its_heaviest_term_if_no_other_is_left(model, monkeypatch):
+    of = model.estimator_
+    k = int(np.flatnonzero(~of.faded_)[0])
+    chosen = of.describing_terms_.copy()
+    chosen[k] = of.component_shapes_[k].argmin()
+    monkeypatch.setattr(of, "describing_terms_", chosen)
+    assert naming_terms(model, 3)[k] == [of.components_[k].argmax()]
 
 
 def test_they_are_saved(model, tmp_path):

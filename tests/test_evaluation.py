@@ -15,7 +15,7 @@ from test_heads import drawn
 from vbnmf import VBNMF, DocumentModel, Shards, SupervisedVBNMF, evaluate, metrics, tune
 from vbnmf.cli.evaluate import score, score_table
 from vbnmf.cli.tune import _table
-from vbnmf.description.components import lasting
+from vbnmf.description.components import lasting, naming_terms
 from vbnmf.description.labels import describe_labels
 from vbnmf.evaluation import accuracy, evaluation, measures
 from vbnmf.evaluation.parts import Subject
@@ -44,13 +44,20 @@ def test_of_texts():
     scores = score(model, texts, labels)
     estimator, X = model.estimator_, model.vectorize(texts)
     lasting = ~estimator.faded_
-    kept = as_weights(estimator.describing_terms_[lasting], X.shape[1])
-    tokens = token_sequences(model.vectorizer_, texts)
-    by_windows = metrics.window_npmi(kept, tokens, list(model.vectorizer_.vocabulary_))
-    assert scores["npmi_documents"] == pytest.approx(metrics.document_npmi(kept, X).mean())
-    assert scores["npmi_windows"] == pytest.approx(by_windows.mean())
+    tokens, names = token_sequences(model.vectorizer_, texts), list(model.vectorizer_.vocabulary_)
+    by_documents, by_windows = [], []
+    for row in naming_terms(model, 10):  # terms of the prior are not measured
+        weights, top = as_weights(np.array([row]), X.shape[1]), max(len(row), 2)
+        by_documents += metrics.document_npmi(weights, X, top).tolist() if len(row) > 1 else [0.0]
+        by_windows += (
+            metrics.window_npmi(weights, tokens, names, top).tolist() if len(row) > 1 else [0.0]
+        )
+    assert scores["npmi_documents"] == pytest.approx(np.mean(by_documents))
+    assert scores["npmi_windows"] == pytest.approx(np.mean(by_windows))
     assert scores["npmi_windows"] != pytest.approx(scores["npmi_documents"], abs=0.01)
-    assert scores["diversity"] == metrics.topic_diversity(kept)
+    listed = [w for row in naming_terms(model, 25) for w in row]
+    assert min(map(len, naming_terms(model, 25))) < 25
+    assert scores["diversity"] == len(set(listed)) / len(listed)
     expected = metrics.exclusivity(estimator.components_[lasting]).mean()
     assert scores["exclusivity"] == pytest.approx(expected)
     expected = metrics.completion_log_likelihood(estimator, X)

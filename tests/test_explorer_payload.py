@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from oracle_uses import relevance
 
 from vbnmf import VBNMF, DocumentModel
-from vbnmf.description.components import label_use
+from vbnmf.description.components import label_use, naming_terms
 from vbnmf.metrics import log_odds
 from vbnmf.metrics.relevance import TermParts
 from vbnmf.report.explorer.ordering import order_components, order_map, order_rows
@@ -50,8 +50,8 @@ class TestComponents:
         for k, component in enumerate(payload["components"]):
             assert component["mass"] == pytest.approx(model.estimator_.component_mass_[k], rel=1e-3)
             described = [names[w] for w in component["describing"]]
-            chosen = model.terms_[model.estimator_.describing_terms_[k]]
-            assert described == ([] if component["faded"] else chosen.tolist())
+            assert described == model.terms_[naming_terms(model, TOP)[k]].tolist()
+            assert bool(described) != component["faded"]
             assert component["name"] == " ".join(described[:3])
             assert set(component["describing"]) <= {w for w, *_ in component["terms"]}
             assert component["faded"] == model.estimator_.faded_[k]

@@ -8,7 +8,7 @@ from cliruns import ok, run
 from explorer_browser import jump
 from explorer_pages import page, unpacked, usual
 
-from vbnmf.description.components import component_names, shown_terms, term_parts
+from vbnmf.description.components import component_names, naming_terms, term_parts
 from vbnmf.metrics.shares import share_interval
 from vbnmf.reviewing.intrusion import (
     KIND,
@@ -26,13 +26,13 @@ class TestQuestions:
     def test_words(self):
         model = usual()[0]
         found = word_questions(model)
-        lists, parts = shown_terms(model, 15), term_parts(model)
+        lists, parts = naming_terms(model, 15), term_parts(model)
         assert len(found) >= 3
         assert len({one.component for one in found}) == len(found)
         for one in found:
             odd = one.items[one.intruder]
             own = [w for i, w in enumerate(one.items) if i != one.intruder]
-            assert sorted(own) == sorted(lists[one.component][:5].tolist())
+            assert sorted(own) == sorted(lists[one.component][:5])
             assert odd in lists[one.source][:10]
             assert odd not in lists[one.component]
             assert parts.of_component(one.component)[odd] < parts.average[odd]

@@ -86,7 +86,7 @@ def test_other_documents_are_judged_by_predictions(planted, saved):
     judged = judge(part)
     assert_array_equal(judged.left_out, [False] * 20 + [True] * 30 + [False])
     assert_array_equal(judged.probabilities[:20], saved.predict_proba(more))
-    assert "30 of 51 documents were in training" in judged.in_words()
+    assert "30 of 51 documents have the words of a training document and are" in judged.in_words()
     assert judged.empty.tolist() == [False] * 50 + [True]
     assert find_label_errors(part).n_judged == 50
 

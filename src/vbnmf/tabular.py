@@ -7,6 +7,7 @@ notebooks. All text is escaped there, because names of labels and terms come fro
 Cells are texts, numbers, truth values, None, or lists of these. Narwhals makes the frames.
 """
 
+import math
 import shutil
 import sys
 import unicodedata
@@ -259,10 +260,13 @@ def fitted_cells(
 
 
 def percent(part: float) -> str:
-    """Format a fraction in whole per cent; only nothing is 0 %, and only all is 100 %."""
+    """Format a fraction in whole per cent; only nothing is 0 %, and only all is 100 %.
+
+    Halves are rounded up, as on the page.
+    """
     if 0 < part < 0.01:
         return "<1 %"
-    return ">99 %" if 0.995 <= part < 1 else f"{100 * part:.0f} %"
+    return ">99 %" if 0.995 <= part < 1 else f"{math.floor(100 * part + 0.5)} %"
 
 
 def rounded(p: float) -> float:

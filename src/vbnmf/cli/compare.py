@@ -171,8 +171,8 @@ def _text(found: dict[str, Any]) -> str:
     for key, title in titles:
         rows = [
             [one["name"], percent(one["then"]), percent(one["now"]),
-             f"{100 * (one['now'] - one['then']):+.1f}",
-             f"{100 * one['low']:+.1f} to {100 * one['high']:+.1f}",
+             f"{100 * (one['now'] - one['then']):+z.1f}",
+             f"{100 * one['low']:+z.1f} to {100 * one['high']:+z.1f}",
              "*" if one["p_value"] < 0.05 else ""]
             for one in found[key][:most]
         ]  # fmt: skip
@@ -182,7 +182,7 @@ def _text(found: dict[str, Any]) -> str:
     blocks.append("Changes are in percentage points. * p < 0.05 after correction for their number.")
     rows = [
         [one["term"], f"{one['documents'][0]:,}", f"{one['documents'][1]:,}",
-         f"{one['log_odds']:+.1f}", "" if one["known"] else "not in the model"]
+         f"{one['log_odds']:+z.1f}", "" if one["known"] else "not in the model"]
         for one in found["words"]
     ]  # fmt: skip
     if rows:

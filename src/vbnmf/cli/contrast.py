@@ -106,8 +106,8 @@ def _text(found: dict[str, Any]) -> str:
                     f"{k:,} ({percent(k / of)})"
                     for k, of in zip(one["documents"], (n, m), strict=True)
                 ),
-                f"{one['log_odds']:+.1f}",
-                f"{one['low']:+.1f} to {one['high']:+.1f}",
+                f"{one['log_odds']:+z.1f}",
+                f"{one['low']:+z.1f} to {one['high']:+z.1f}",
             ]
             for one in found[key]
         ]
@@ -118,9 +118,14 @@ def _text(found: dict[str, Any]) -> str:
         f"Noise floor: |z| of {found['noise_floor']:.1f}; {found['words_tested']:,} words tested."
     )
     if found["components"]:
-        where = {"first": a, "both": "both", "second": b}
+        where = {"first": a, "second": b}
         rows = [
-            [str(c["component"]), c["name"], *(percent(s) for s in c["shares"]), where[c["side"]]]
+            [
+                str(c["component"]),
+                c["name"],
+                *(percent(s) for s in c["shares"]),
+                where.get(c["side"], c["side"]),
+            ]
             for c in found["components"]
         ]
         blocks.append(table(["component", "terms", a, b, "of"], rows, right=(0, 2, 3)))

@@ -194,18 +194,22 @@ def _report_copies(documents: Any, quiet: bool) -> None:
     """Say how many documents have the text of another, and how many of them other labels."""
     if documents.texts is None:
         return
-    first: dict[str, int] = {}
-    copies = [i for i, text in enumerate(documents.texts) if first.setdefault(text, i) != i]
-    if 100 * len(copies) < len(documents):
+    copies = others = 0
+    first: dict[str, Any] = {}  # labels of the first copy that has any
+    y = [None] * len(documents) if documents.labels is None else documents.labels
+    for text, label in zip(documents.texts, y, strict=True):
+        copies += text in first
+        known = first.get(text)
+        label = frozenset(label) if isinstance(label, list) else label
+        others += known is not None and label is not None and label != known
+        first[text] = label if known is None else known
+    if 100 * copies < len(documents):
         return
-    y = documents.labels
-    others = 0 if y is None else sum(y[i] != y[first[documents.texts[i]]] for i in copies)
-    more = ""
-    if others:
-        more = f", {others:,} of them with another label (`vbnmf review` lists these)"
+    have = "has" if copies == 1 else "have"
+    more = f", {others:,} of them with another label (`vbnmf review` lists these)" if others else ""
     common.message(
-        f"{len(copies):,} of {common.counted(len(documents), 'document')} have the same text as "
-        f"one before{more}. All of them are used.",
+        f"{copies:,} of {common.counted(len(documents), 'document')} {have} the same text as one "
+        f"before{more}. All of them are used.",
         quiet,
     )
 

@@ -123,14 +123,18 @@ def _text(found: dict[str, Any]) -> str:
         what = {"wrong": "wrong labels", "missing": "missing labels",
                 "superfluous": "superfluous labels"}[kind]  # fmt: skip
         limit = "at most " if estimate["at_most"] else ""
-        said = f"Estimated number of {what}: {limit}{numbers}, in {found['judged']:,} documents."
-        blocks.append(said)
+        judged = common.counted(found["judged"], "document")
+        blocks.append(f"Estimated number of {what}: {limit}{numbers}, in {judged}.")
         if rows and not found["by_chance"]:
             blocks.append(_suspect_table(kind, rows))
     blocks.append(found["judged_by"])
     if found["copies"]:
         some = found["copies"][:_COPIES]
-        title = f"{common.counted(len(found['copies']), 'group')} of copies with different labels:"
+        first = f"; the first {_COPIES}" if len(found["copies"]) > _COPIES else ""
+        title = (
+            f"{common.counted(len(found['copies']), 'group')} of documents with the same words, or "
+            f"nearly, and different labels{first}:"
+        )
         rows = [
             [" ".join(one["ids"]), " / ".join("; ".join(labels) for labels in one["labels"]),
              one["text"] or ""]

@@ -8,8 +8,8 @@ The terminal, the page, the displays and the measures of ``evaluation`` use thes
 (``metrics.describing``), so that terms common to many components do not name them all. Longer lists
 continue with the most relevant terms (``metrics.relevance``). Models that lack this choice show
 only the most relevant terms. Lists have one term of each passage that recurs
-(``metrics.passages``), as long as there are other terms. A faded component has no name: its terms
-come from the prior, not from documents.
+(``metrics.passages``), as long as there are other terms. Terms whose weight is mostly the prior
+describe nothing, and are left out. A faded component has no other terms, and so it has no name.
 
 **Passages.** A component is mostly a passage, such as a signature, if at least half of its ten most
 relevant terms are in one passage. This is a count of terms: the documents of the component may say
@@ -69,13 +69,18 @@ def component_probabilities(estimator: Any) -> Array:
 
 
 def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
-    """Return the first terms that describe each component; none if it has faded.
+    """Return the first terms that describe each component, without those of the prior.
 
-    ``model`` is a DocumentModel, or an estimator.
+    Components of few terms have shorter lists, and faded ones have none. If no describing term of
+    a component is left, it has its heaviest one. ``model`` is a DocumentModel, or an estimator.
     """
-    faded = getattr(model, "estimator_", model).faded_
-    terms = shown_terms(model, n_terms).tolist()
-    return [[] if gone else row for row, gone in zip(terms, faded, strict=True)]
+    estimator = getattr(model, "estimator_", model)
+    terms = shown_terms(model, n_terms)
+    prior = from_prior(model, range(len(terms)), terms)
+    lists = [row[~gone].tolist() for row, gone in zip(terms, prior, strict=True)]
+    for k in np.flatnonzero(prior.all(axis=1) & ~estimator.faded_):
+        lists[k] = [int(estimator.components_[k].argmax())]
+    return lists
 
 
 def component_names(
@@ -125,6 +130,8 @@ def column_names(model: Any) -> list[str]:
 def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> Array:
     """Return the first n terms that are shown of each component, (K, n).
 
+    Terms whose weight is mostly the prior come last.
+
     Parameters
     ----------
     model : DocumentModel, VBNMF or SupervisedVBNMF
@@ -136,33 +143,38 @@ def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> 
     """
     estimator = getattr(model, "estimator_", model)
     numbers = list(range(len(estimator.component_sums_)) if components is None else components)
-    chosen = estimator.describing_terms_
+    chosen, passage = estimator.describing_terms_, passage_of_terms(estimator)
     if chosen is not None and n <= chosen.shape[1]:
-        return np.asarray(chosen[numbers, :n])
-    relevant, passage = term_parts(model), passage_of_terms(estimator)
+        listed = np.asarray(chosen[numbers])
+        prior = from_prior(model, numbers, listed)
+        return np.array([_ordered(*of, passage)[:n] for of in zip(listed, prior, strict=True)])
+    relevant, least = term_parts(model), 2 * estimator.hyperparameters_["term_shape"]
     rows = []
     for k in numbers:
-        first = np.zeros(0, np.intp) if chosen is None else chosen[k]
-        rows.append(_filled(first, relevant.most_relevant(k, len(passage)), passage)[:n])
+        others = relevant.most_relevant(k, len(passage))
+        first = others[:0] if chosen is None else chosen[k]
+        row = np.concatenate([first, others[~np.isin(others, first)]])
+        rows.append(_ordered(row, estimator.component_shapes_[k, row] < least, passage)[:n])
     return np.array(rows)
 
 
-def _filled(chosen: Array, relevant: Array, passage: Array) -> Array:
-    """Return the chosen terms, then the relevant ones, and last all others of shown passages."""
-    listed = np.concatenate([chosen, relevant[~np.isin(relevant, chosen)]])
-    shown = first_of_each(passage[listed])
-    return np.concatenate([listed[shown], listed[~shown]])
+def from_prior(model: Any, components: Iterable[int], terms: Array) -> Array:
+    """Return whether the weight of each listed term of a component is mostly the prior, (n, m)."""
+    fitted = getattr(model, "estimator_", model).fitted_
+    return np.asarray(fitted.components.from_prior(list(components), terms))
+
+
+def _ordered(terms: Array, prior: Array, passage: Array) -> Array:
+    """Return the terms, then those of the prior, and last all others of shown passages."""
+    terms = terms[np.argsort(prior, kind="stable")]
+    shown = first_of_each(passage[terms])
+    return np.concatenate([terms[shown], terms[~shown]])
 
 
 def lasting(estimator: Any) -> Array:
     """Return whether each component has not faded, (K,); True for all if all have faded."""
     faded = estimator.faded_
     return np.ones_like(faded) if faded.all() else ~faded
-
-
-def lasting_terms(model: Any, n: int) -> Array:
-    """Return the n terms that are shown of each component that has not faded, (≤ K, n)."""
-    return shown_terms(model, n, np.flatnonzero(lasting(getattr(model, "estimator_", model))))
 
 
 def passage_of_terms(estimator: Any) -> Array:

@@ -123,6 +123,15 @@ class Components:
         largest = column_limits(self.shapes)[1]
         return np.asarray(largest < 2 * self.hyperparameters["term_shape"])
 
+    def from_prior(self, components: Any, terms: Array) -> Array:
+        """Whether the weight of a term is mostly the prior, shape_wk < 2 a_t, (n, n_listed).
+
+        ``terms`` has a row of terms for each of the n ``components``.
+        """
+        distinct, places = np.unique(terms, return_inverse=True)
+        shapes = self.shapes[distinct][places.reshape(terms.shape), np.reshape(components, (-1, 1))]
+        return np.asarray(shapes < 2 * self.hyperparameters["term_shape"])
+
     def interval(self, level: float, components: Any) -> tuple[Array, Array]:
         """Compute quantiles of q(T), (n, n_terms) each; see ``BaseVBNMF.component_interval``."""
         shapes, scales = self.by_component, self.scales

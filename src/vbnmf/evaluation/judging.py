@@ -61,10 +61,10 @@ class Judged:
             )
         if n == 0:
             return "No document was in training; they are judged by predictions."
-        are = "was in training and is" if n == 1 else "were in training and are"
+        have, are = ("has", "is") if n == 1 else ("have", "are")
         said = (
-            f"{n:,} of {of:,} documents {are} judged by left-out probabilities, the others by "
-            "predictions."
+            f"{n:,} of {of:,} documents {have} the words of a training document and {are} judged "
+            "by left-out probabilities, the others by predictions."
         )
         if n == of:
             said = "All documents were in training; they are judged by left-out probabilities."

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty
-from vbnmf.description.components import label_use, lasting_terms
+from vbnmf.description.components import label_use, naming_terms
 from vbnmf.description.labels import COMPONENT_TERMS
 from vbnmf.evaluation.parts import TOP, Part, Subject
 from vbnmf.evaluation.statements import LABEL_TERMS, Recounted
@@ -156,8 +156,7 @@ def terms_in_windows(part: Part) -> WindowCounts | None:
     documents = token_sequences(vectorizer, part.texts)
     if documents is None:
         return None
-    top = part.subject.top_terms[part.subject.lasting]
-    return WindowCounts.of(top, documents, list(vectorizer.vocabulary_), WINDOW)
+    return WindowCounts.of(part.subject.top_terms, documents, list(vectorizer.vocabulary_), WINDOW)
 
 
 def half_documents(part: Part) -> Array:
@@ -174,18 +173,19 @@ def recounted(part: Part) -> Recounted:
 
 def documents_described(part: Part) -> DescribedDocuments:
     """Count documents that have two of the terms that describe a component, by label."""
-    return DescribedDocuments.count(part.X, part.Y, list(part.subject.top_terms))
+    return DescribedDocuments.count(part.X, part.Y, part.subject.top_terms)
 
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Documents that have both of two terms of a component, (K, top, top), and all documents."""
+    """Documents that have both of two terms of a component, for each, and all documents."""
 
-    counts: Array
+    counts: list[Array]
     n_docs: int
 
     def __add__(self, other: "Together") -> "Together":
-        return Together(self.counts + other.counts, self.n_docs + other.n_docs)
+        counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]
+        return Together(counts, self.n_docs + other.n_docs)
 
     @property
     def npmi(self) -> Array:
@@ -254,7 +254,7 @@ def _npmi(subject: Subject, together: Together) -> float:
 def _window_npmi(subject: Subject, windows: WindowCounts) -> float | None:
     if not windows.n_windows:
         return None
-    return float(windows.npmi(subject.top_terms[subject.lasting]).mean())
+    return float(windows.npmi(subject.top_terms)[subject.lasting].mean())
 
 
 def _held_out(_: Subject, sums: Array) -> float | None:
@@ -263,7 +263,8 @@ def _held_out(_: Subject, sums: Array) -> float | None:
 
 
 def _diversity(subject: Subject, _: None) -> float:
-    return distinct_share(lasting_terms(subject.model, DIVERSE))
+    lists = naming_terms(subject.model, DIVERSE)
+    return distinct_share(np.concatenate(lists)) if any(lists) else 0.0  # all have faded
 
 
 def _exclusivity(subject: Subject, _: None) -> float:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import leading
-from vbnmf.description.components import lasting, shown_terms
+from vbnmf.description.components import lasting, naming_terms
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.evaluation.judging import Judged, judge
 from vbnmf.evaluation.statements import Statements, statements_of_labels
@@ -55,9 +55,9 @@ class Subject:
         return len(self.estimator.classes_) if self.has_labels else 0
 
     @cached_property
-    def top_terms(self) -> Array:
-        """The first terms that describe each component, (K, ≤ 10)."""
-        return shown_terms(self.model, TOP)
+    def top_terms(self) -> list[Array]:
+        """The first terms that describe each component, at most 10; none if it has faded."""
+        return [np.array(row, np.intp) for row in naming_terms(self.model, TOP)]
 
     @cached_property
     def lasting(self) -> Array:

@@ -69,28 +69,28 @@ def document_npmi(components: ArrayLike, X: Any, top: int = 10) -> Array:
     return npmi_of_counts(counts_together(strongest, has), has.shape[0])
 
 
-def counts_together(strongest: Array, X: Any) -> Array:
-    """Count the documents that have both of two top terms of a component, (K, top, top).
+def counts_together(strongest: Iterable[Array], X: Any) -> list[Array]:
+    """Count the documents that have both of two top terms of a component, (top, top) for each.
 
     Counts of several parts of the documents can be added.
 
     Parameters
     ----------
-    strongest : array of int of shape (K, top)
-        Top terms of each component.
+    strongest : iterable of K arrays of int
+        Top terms of each component. Some may have fewer than others.
     X : {array_like, sparse matrix} of shape (n_docs, n_terms)
         Documents.
     """
     has = sparse.csc_array(X)
-    counts = np.zeros((*strongest.shape, strongest.shape[1]))
+    counts = []
     # one component at a time, because all pairs of terms would not fit into memory
-    for k, terms in enumerate(strongest):
+    for terms in strongest:
         present = (has[:, terms] > 0).astype(np.float64)
-        counts[k] = (present.T @ present).toarray()
+        counts.append((present.T @ present).toarray())
     return counts
 
 
-def npmi_of_counts(counts: Array, n_docs: int) -> Array:
+def npmi_of_counts(counts: Iterable[Array], n_docs: int) -> Array:
     """Compute the mean NPMI of each component from the result of ``counts_together``."""
     return np.array([_mean_npmi(of_component / n_docs) for of_component in counts])
 
@@ -188,17 +188,17 @@ class WindowCounts:
     @classmethod
     def of(
         cls,
-        strongest: Array,
+        strongest: Sequence[Array] | Array,
         documents: Iterable[Sequence[str]],
         names: Sequence[str],
         window: int,
     ) -> "WindowCounts":
-        """Count windows; see ``window_npmi``."""
+        """Count windows; see ``window_npmi``. Some components may have fewer terms than others."""
         if window < 2:
             raise ValueError(
                 f"window must be at least 2 tokens; got {window}. A usual value is 10."
             )
-        used = np.unique(strongest)
+        used = np.unique(np.concatenate(strongest))
         place = {names[column]: i for i, column in enumerate(used)}
         n_windows, counts = 0, sparse.csr_array((len(used), len(used)), dtype=np.int64)
         for present in _windows(documents, place, window):
@@ -209,12 +209,14 @@ class WindowCounts:
     def __add__(self, other: "WindowCounts") -> "WindowCounts":
         return WindowCounts(self.counts + other.counts, self.n_windows + other.n_windows)
 
-    def npmi(self, strongest: Array) -> Array:
+    def npmi(self, strongest: Sequence[Array] | Array) -> Array:
         """Compute the mean NPMI of each component, (K,), for the same top terms."""
+        used = np.unique(np.concatenate(strongest))
+        places = [np.searchsorted(used, terms) for terms in strongest]
         return np.array(
             [
                 _mean_npmi(self.counts[chosen][:, chosen].toarray() / self.n_windows)
-                for chosen in np.searchsorted(np.unique(strongest), strongest)
+                for chosen in places
             ]
         )
 

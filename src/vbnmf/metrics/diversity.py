@@ -36,7 +36,7 @@ def topic_diversity(components: ArrayLike, top: int = 25) -> float:
 
 
 def distinct_share(terms: Array) -> float:
-    """Compute the part of distinct terms among the top terms of components, (K, top)."""
+    """Compute the part of distinct terms among the top terms of all components."""
     return len(np.unique(terms)) / terms.size
 
 

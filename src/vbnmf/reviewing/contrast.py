@@ -91,9 +91,9 @@ class ContrastedComponent:
         Its share of the weight of the documents of A and of B.
     low, high : float
         Interval of 95 % of the share in A minus the share in B.
-    side : {"a", "both", "b"}
-        Where it is: on one side if its share there is at least twice that on the other side, and
-        the interval does not contain zero.
+    side : {"a", "both", "b", "unclear"}
+        Where it is: on one side if its share there is at least twice that on the other side. It is
+        unclear if the interval of such a difference contains zero.
     """
 
     component: int
@@ -371,10 +371,8 @@ def _components(part: Part, a: Array, b: Array) -> list[ContrastedComponent]:
         reach = _REACH * float(np.hypot(of_a.error, of_b.error))
         low, high = difference - reach, difference + reach
         side = "both"
-        if low > 0 and of_a.value >= _TWICE * of_b.value:
-            side = "a"
-        elif high < 0 and of_b.value >= _TWICE * of_a.value:
-            side = "b"
+        if max(of_a.value, of_b.value) >= _TWICE * min(of_a.value, of_b.value):
+            side = "a" if low > 0 else "b" if high < 0 else "unclear"
         shares = (of_a.value, of_b.value)
         found.append(ContrastedComponent(k, names[k], shares, low, high, side))
     return sorted(found, key=lambda one: (one.shares[1] - one.shares[0], one.component))

@@ -23,7 +23,12 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.description.components import alike_components, component_names, shown_terms, term_parts
+from vbnmf.description.components import (
+    alike_components,
+    component_names,
+    naming_terms,
+    term_parts,
+)
 from vbnmf.metrics.shares import share_interval
 
 TASKS = ("words", "documents")
@@ -104,12 +109,12 @@ def word_questions(model: Any, n: int = _QUESTIONS, seed: int = 0) -> list[Quest
         Seed of the draw.
     """
     estimator, rng = model.estimator_, np.random.default_rng(seed)
-    parts, lists = term_parts(model), shown_terms(model, _LISTED)
+    parts, lists = term_parts(model), naming_terms(model, _LISTED)
     alike = [{j for j, _ in some} for some in alike_components(estimator)]
     lasting = np.flatnonzero(~np.asarray(estimator.faded_))
     found: list[Question] = []
     for k in rng.permutation(lasting).tolist():
-        own, listed, q = lists[k][:_WORDS].tolist(), set(lists[k].tolist()), parts.of_component(k)
+        own, listed, q = lists[k][:_WORDS], set(lists[k]), parts.of_component(k)
         others = [
             (int(w), j)
             for j in rng.permutation(lasting).tolist()

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from vbnmf.core.model import Array
@@ -25,8 +26,8 @@ from vbnmf.description.components import (
     component_passages,
     component_probabilities,
     label_use,
+    naming_terms,
     row_parts,
-    shown_terms,
     term_parts,
 )
 from vbnmf.description.labels import LabelDescription, describe_labels, similarities
@@ -77,12 +78,13 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     parts = row_parts(estimator.components_)
     p_w = p_k @ parts
     use, scopes, alike = label_use(estimator), scopes_of(estimator), alike_components(estimator)
-    faded = estimator.faded_
-    relevant, shown = term_parts(model), shown_terms(model, TOP)
+    relevant, shown = term_parts(model), naming_terms(model, TOP)
     unit = relevant.unit
     totals = np.maximum(estimator.components_.sum(axis=1, dtype=np.float64), _TINY)
+    listed = [listed_terms(relevant, k, shown[k]) for k in range(len(parts))]
+    least = 2 * estimator.hyperparameters_["term_shape"]  # others are mostly the prior
     listed = [
-        listed_terms(relevant, k, shown[k])[: 0 if faded[k] else None] for k in range(len(parts))
+        terms[estimator.component_shapes_[k, terms] >= least] for k, terms in enumerate(listed)
     ]
     near = _nearness(model)
     described, passages = _described(model), component_passages(model)
@@ -107,11 +109,11 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             {
                 "name": name,
                 "mass": sig(mass[k]),
-                "faded": bool(faded[k]),
+                "faded": bool(estimator.faded_[k]),
                 "background": bool(k == estimator.background_),
                 "size": sig(relevant.sizes[k] / totals[k], 9),
                 "terms": _terms_of_component(estimator, k, listed[k], places),
-                "describing": [] if faded[k] else places[shown[k]].tolist(),
+                "describing": places[shown[k]].tolist(),
                 "passage": None if of is None else asdict(of),
                 "alike": [n for j, cosine in alike[k] for n in (j, sig(cosine, 3))],
             }
@@ -141,10 +143,10 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
     return payload, places
 
 
-def listed_terms(relevant: TermParts, k: int, shown: Array) -> Array:
+def listed_terms(relevant: TermParts, k: int, shown: ArrayLike) -> Array:
     """Return the terms that are shown, or among the ``TOP`` most relevant at any step of λ."""
     found = [relevant.most_relevant(k, TOP, step) for step in STEPS]
-    chosen = np.unique(np.concatenate([shown, *found]))
+    chosen = np.unique(np.concatenate([np.asarray(shown, np.intp), *found]))
     return chosen[np.argsort(-relevant.of_component(k)[chosen], kind="stable")]
 
 

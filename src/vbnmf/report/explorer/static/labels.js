@@ -19,7 +19,7 @@ function drawLabels() {
         "p",
         { class: "quiet" },
         "Documents, and shares of words, are of the label's training documents. ",
-        data.overview ? `Recall, precision and confusions are of the documents of this page: given the label, predicted another.${manyTrained() && !data.overview.are_training ? " They are too good for those that were in training." : ""}` : "Recall and precision need labelled documents.",
+        data.overview ? `Recall, precision and confusions are of the documents of this page: given the label, predicted another.${manyTrained() && !data.overview.are_training ? " They are too good for those with the words of a training document." : ""}` : "Recall and precision need labelled documents.",
         legend(),
       ),
       el(
@@ -61,7 +61,10 @@ function headNumbers() {
   if (found) {
     const [score, low, high] = found.score;
     const { labelled } = data.quality;
-    const trained = !manyTrained() ? "" : `; ${found.trained === data.documents.total ? "all" : count(found.trained)} of them were in training, predicted by models that did not see them`;
+    const were = found.are_training
+      ? `${found.trained === data.documents.total ? "all" : count(found.trained)} of them were in training, predicted by models that did not see them`
+      : `${count(found.trained)} of them have the words of a training document, judged by models that did not see it`;
+    const trained = manyTrained() ? `; ${were}` : "";
     items.push(
       item(
         percent(score),
