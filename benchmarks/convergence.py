@@ -61,6 +61,7 @@ def _problems(options: argparse.Namespace) -> Iterator[tuple[str, Any, Any, Any]
             keep = np.sort(np.random.default_rng(0).permutation(keep)[: options.documents])
         X = DocumentVectorizer().fit_transform([texts[i] for i in keep])
         yield f"{name}, labels, K = 60", SupervisedVBNMF(60, **settings), X, np.asarray(y)[keep]
+        yield f"{name}, no labels, K = 60", VBNMF(60, **settings), X, None
         random = VBNMF(60, init="random", **settings)
         yield f"{name}, random start, K = 60", random, X, None
 
