@@ -29,9 +29,9 @@ from vbnmf.estimators.labels import (
     check_targets,
     source_targets,
     sums_by_group,
-    warn_of_odd_labels,
     with_class_weights,
 )
+from vbnmf.estimators.labelwarnings import warn_of_odd_labels
 from vbnmf.estimators.online import (
     Batches,
     LabelStream,
