@@ -63,8 +63,8 @@ PHASES = {
         "vbnmf.prediction.linear:machines.train",
         "vbnmf.prediction.linear:manylabels.train",
     ),
-    "evidence": ("vbnmf.prediction.head:evidence_left_out",),
-    "folds": ("vbnmf.prediction.head:folds",),
+    "evidence": ("vbnmf.prediction.trainingdata:evidence_left_out",),
+    "folds": ("vbnmf.prediction.trainingdata:folds",),
     "calibration": ("vbnmf.prediction.linear:assemble",),
     "saving": ("vbnmf.pipeline:DocumentModel.save",),
 }

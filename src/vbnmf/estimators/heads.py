@@ -29,9 +29,10 @@ from vbnmf.prediction import selftraining
 from vbnmf.prediction.crossfit import CrossFit
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import mean_occurrence
-from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments, Without
+from vbnmf.prediction.head import Posterior, Trained
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
 from vbnmf.prediction.training import HEADS, train
+from vbnmf.prediction.trainingdata import TrainingDocuments, Without
 from vbnmf.shards.shard import SHARD_NONZEROS, ShardSource
 
 HEAD_NONZEROS = SHARD_NONZEROS

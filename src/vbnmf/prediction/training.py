@@ -14,24 +14,17 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, leading
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
-from vbnmf.prediction.head import (
-    Head,
-    Posterior,
-    Report,
-    Sizes,
-    Trained,
-    Training,
-    TrainingDocuments,
-    Without,
-)
+from vbnmf.prediction.head import Head, Posterior, Sizes, Trained
 from vbnmf.prediction.linear import (
     LEAST_DOCUMENTS,
     ComponentsHead,
     WordsHead,
     has_many_labels,
 )
+from vbnmf.prediction.machines import Report
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
+from vbnmf.prediction.trainingdata import Training, TrainingDocuments, Without
 from vbnmf.store import LARGEST, ModelFileError, check_number, with_prefix
 
 HEADS: dict[str, type[Head]] = {

@@ -44,7 +44,7 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import content_keys, is_empty
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.shares import share_interval
-from vbnmf.prediction.head import LEAST_DIFFERENT
+from vbnmf.prediction.trainingdata import LEAST_DIFFERENT
 
 WRONG, MISSING, SUPERFLUOUS = "wrong", "missing", "superfluous"
 """Kinds of label errors. With one label a document, all are wrong labels."""
