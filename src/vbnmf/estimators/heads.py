@@ -22,7 +22,7 @@ from vbnmf.core.rows import content_keys, is_empty, leading
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, for_prediction
-from vbnmf.estimators.running import Reporter
+from vbnmf.estimators.running import Outcome, Reporter
 from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction import selftraining
@@ -229,7 +229,7 @@ def _not_converged(unfinished: tuple[str, ...]) -> str:
     )
 
 
-# Documents in several shards
+# All documents of a fit
 
 
 def has_several_shards(X: Any) -> bool:
@@ -239,7 +239,41 @@ def has_several_shards(X: Any) -> bool:
     return bool(X.nnz > SHARD_NONZEROS)
 
 
-def fit_head_on_shards(
+def fit_head(
+    trainer: HeadTrainer,
+    X: sparse.csr_array | ShardSource,
+    of_head: sparse.csr_array | ShardSource,
+    outcome: Outcome,
+    targets: Targets,
+    weight: Array | None,
+) -> TrainedHead:
+    """Fit the prediction head of a fitted model to the documents of the fit.
+
+    Parameters
+    ----------
+    trainer : HeadTrainer
+        Trains heads of the fitted model.
+    X, of_head : csr_array or Shards
+        Documents: their terms, and their terms with further features of the head behind them.
+    outcome : Outcome
+        The fit, with the coefficients of the documents; with their engine, if they are in several
+        shards.
+    targets : Targets
+        Labels.
+    weight : array of shape (n_docs,) or None
+        Sample weights.
+    """
+    if has_several_shards(X):
+        assert outcome.engine is not None
+        return _fit_on_shards(trainer, X, outcome.engine, outcome.fit.state, targets, weight)
+    assert outcome.coefficients is not None
+    every, weights = np.arange(X.shape[0]), np.ones(X.shape[0]) if weight is None else weight
+    in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
+    head = trainer.train(in_memory, outcome.coefficients, targets, weights, outcome.fit)
+    return replace(head, documents=every) if isinstance(X, ShardSource) else head
+
+
+def _fit_on_shards(
     trainer: HeadTrainer,
     X: Any,
     engine: ShardEngine,

@@ -20,7 +20,7 @@ from vbnmf.estimators.heads import (
     HeadTrainer,
     check_classifier,
     check_several,
-    fit_head_on_shards,
+    fit_head,
     has_several_shards,
 )
 from vbnmf.estimators.labels import (
@@ -548,9 +548,6 @@ class SupervisedVBNMF(LabelClassifier):
                 hold=hold if several else None,
             )  # fmt: skip
             counts_as = targets.known if weight is None else weight[targets.known]
-            scopes, activations, rates, shapes = posterior_of_labels(
-                outcome.fit.state, outcome.fit.stats
-            )
             labels = LabelPosterior(
                 classes=targets.classes,
                 counts=targets.counts,
@@ -559,30 +556,13 @@ class SupervisedVBNMF(LabelClassifier):
                 multilabel=targets.multilabel,
                 groups=labels_of_groups(self.label_tree, targets.classes),
                 scoped=is_scoped(self.scopes, self.init, targets),
-                scopes=scopes,
-                activations=activations,
-                rate_shapes=rates.shape,
-                rate_scales=rates.scale,
-                shapes=shapes,
+                **posterior_of_labels(outcome.fit.state, outcome.fit.stats),
             )
             trainer = HeadTrainer(
                 common.components, labels, classifier, count_threads(self.n_jobs),
                 self._reporter(self.n_init - 1),
             )  # fmt: skip
-            V = outcome.coefficients
-            if several:
-                assert outcome.engine is not None
-                head = fit_head_on_shards(
-                    trainer, X, outcome.engine, outcome.fit.state, targets, weight
-                )
-            else:
-                assert V is not None
-                every, each = np.arange(X.shape[0]), np.ones(X.shape[0])
-                in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
-                weights = each if weight is None else weight
-                head = trainer.train(in_memory, V, targets, weights, outcome.fit)
-                if isinstance(X, ShardSource):
-                    head = replace(head, documents=every)
+            head = fit_head(trainer, X, of_head, outcome, targets, weight)
         assert outcome.term_documents is not None
         fitted = FittedLabels(
             components=common.components,
@@ -593,7 +573,7 @@ class SupervisedVBNMF(LabelClassifier):
             counts=counts_of_fit(outcome.term_documents, X.shape[0]),
             head=head,
         )
-        return fitted, V
+        return fitted, outcome.coefficients
 
     def _after_first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> FittedLabels:
         most = check_batches(self.batches).head_samples
