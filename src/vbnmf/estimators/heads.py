@@ -3,6 +3,7 @@
 The head of documents in several shards, in memory or on disk, is first trained on a sample of the
 documents. With ``classifier="auto"``, the sample also decides the kind of head. The machines of the
 head are then trained on all documents, by a map over the shards (``vbnmf.prediction.shardheads``).
+Shards have terms only. A head that also uses further features is trained on the sample alone.
 """
 
 import warnings
@@ -265,7 +266,10 @@ def fit_head(
     """
     if has_several_shards(X):
         assert outcome.engine is not None
-        return _fit_on_shards(trainer, X, outcome.engine, outcome.fit.state, targets, weight)
+        on_all = of_head.shape[1] == X.shape[1]
+        return _fit_on_shards(
+            trainer, of_head, outcome.engine, outcome.fit.state, targets, weight, on_all=on_all
+        )
     assert outcome.coefficients is not None
     every, weights = np.arange(X.shape[0]), np.ones(X.shape[0]) if weight is None else weight
     in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
@@ -280,6 +284,8 @@ def _fit_on_shards(
     state: State,
     targets: Targets,
     weight: Array | None,
+    *,
+    on_all: bool,
 ) -> TrainedHead:
     """Fit the prediction head of a fitted model to the documents of all shards.
 
@@ -297,10 +303,12 @@ def _fit_on_shards(
         Labels.
     weight : array of shape (n_docs,) or None
         Sample weights.
+    on_all : bool
+        Whether machines are trained on all documents after the sample.
     """
     takes_part = targets.known if weight is None else targets.known & (weight > 0)
     n_docs = int(takes_part.sum())
-    share = held_out_share(n_docs)
+    share = held_out_share(n_docs) if on_all else 0.0
     rows, sample = _sample(X, takes_part, n_docs, share)
     del takes_part
     of_sample = np.ones(len(rows)) if weight is None else weight[rows]
@@ -311,7 +319,7 @@ def _fit_on_shards(
     del V
     chosen = f"chosen on a sample of {len(rows):,} documents"
     reason = f"{found.reason}; {chosen}" if found.reason else chosen
-    if found.machine is not None:
+    if found.machine is not None and on_all:
         task = Task(
             state, begun.posterior, targets.of_groups, targets.sums(weight), share,
             targets.multilabel, trainer.n_threads,
@@ -319,7 +327,7 @@ def _fit_on_shards(
         report = partial(trainer.reporter.stage, HEAD_ON_SHARDS)
         found, n_passes = train_on_shards(engine, task, found, report)
         reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
-    elif found.rows is not None:
+    elif found.machine is not None or found.rows is not None:
         reason += ", and trained on it"
     else:
         reason += ", which calibrates it"
