@@ -123,8 +123,8 @@ class Targets:
         other_type = {isinstance(x, str) for x in unknown} ^ {isinstance(x, str) for x in known}
         if unknown and (self.multilabel or (len(unknown) == n_used and other_type)):
             raise ValueError(
-                f"y has labels that the model does not know: {_some(unknown)}. It knows "
-                f"{_some(known)}. Pass labels with the same names and type as in fit, or remove "
+                f"y has labels that the model does not know: {some_of(unknown)}. It knows "
+                f"{some_of(known)}. Pass labels with the same names and type as in fit, or remove "
                 "the documents with other labels."
             )
 
@@ -212,9 +212,15 @@ def check_allowed(labels: Array, classes: Array) -> None:
     other = sorted(set(labels.tolist()) - set(classes.tolist()))
     if other:
         raise ValueError(
-            f"y has labels that are not in classes: {_some(other)}. Add them to classes, or leave "
-            "classes out."
+            f"y has labels that are not in classes: {some_of(other)}. Add them to classes, or "
+            "leave classes out."
         )
+
+
+def some_of(labels: Sequence[Any]) -> str:
+    """Format the first few labels for a message."""
+    shown = ", ".join(repr(label)[:80] for label in labels[:5])
+    return shown + (f", … ({len(labels)} in all)" if len(labels) > 5 else "")
 
 
 def grouped(
@@ -269,12 +275,6 @@ def _codes(
 def _smallest(codes: Array, n: int) -> Array:
     """Codes from -1 to n - 1 in the smallest type of integers."""
     return codes.astype(np.min_scalar_type(-n - 1))
-
-
-def _some(labels: Sequence[Any]) -> str:
-    """Format the first few labels for a message."""
-    shown = ", ".join(repr(label)[:80] for label in labels[:5])
-    return shown + (f", … ({len(labels)} in all)" if len(labels) > 5 else "")
 
 
 def _spans(indptr: Array, rows: Array) -> Sequence[tuple[int, int]]:

@@ -16,8 +16,8 @@ from vbnmf.core.model import Array, Prior
 from vbnmf.core.rows import mass
 from vbnmf.discovery import drafts
 from vbnmf.estimators import componentterms
+from vbnmf.estimators.labeltree import check_label_tree, labels_of_groups
 from vbnmf.estimators.posterior import Components, FittedLabels, LabelPosterior
-from vbnmf.estimators.starting import check_label_tree, labels_of_groups
 
 _TINY = np.finfo(float).tiny
 

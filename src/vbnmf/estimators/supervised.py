@@ -31,6 +31,7 @@ from vbnmf.estimators.labels import (
     sums_by_group,
     with_class_weights,
 )
+from vbnmf.estimators.labeltree import labels_of_groups
 from vbnmf.estimators.labelwarnings import warn_of_odd_labels
 from vbnmf.estimators.online import (
     Batches,
@@ -46,7 +47,7 @@ from vbnmf.estimators.posterior import (
     LabelPosterior,
     posterior_of_labels,
 )
-from vbnmf.estimators.starting import Start, check_start, is_scoped, labels_of_groups
+from vbnmf.estimators.starting import Start, check_start, is_scoped
 from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
