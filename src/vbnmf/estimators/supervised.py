@@ -58,7 +58,6 @@ from vbnmf.estimators.validation import (
     check_matrix,
     check_scale,
     check_source,
-    check_source_left,
     check_term_shape,
     check_terms_left,
     check_threshold,
@@ -666,4 +665,4 @@ def _check_weight_left(X: Any, targets: Targets, weight: Array | None) -> None:
             "all documents with known labels have weight zero, so there is nothing to learn labels "
             "from. Check sample_weight and class_weight."
         )
-    (check_source_left if is_source(X) else check_terms_left)(X, weight)
+    check_terms_left(X, weight)
