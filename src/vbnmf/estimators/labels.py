@@ -273,7 +273,7 @@ def _codes(
 
 
 def _smallest(codes: Array, n: int) -> Array:
-    """Codes from -1 to n - 1 in the smallest type of integers."""
+    """Convert codes from -1 to n - 1 to the smallest type of integers."""
     return codes.astype(np.min_scalar_type(-n - 1))
 
 

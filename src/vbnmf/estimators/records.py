@@ -2,7 +2,7 @@
 
 Each record of ``posterior`` has a function that writes it and one that reads and checks it. The
 prediction head converts itself (``prediction.training``). Nothing here needs the estimators, so
-that a program that only predicts starts fast (``predicting``).
+that a program that only predicts starts fast (``labelpredictor``).
 """
 
 import math

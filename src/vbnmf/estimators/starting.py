@@ -293,7 +293,7 @@ def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array
 
 
 def _at_places(group: Array, first: Array, taken: Array) -> Array:
-    """Numbers of the documents whose places in the order of groups are taken, ascending."""
+    """Return the documents whose places in the order of groups are taken, ascending."""
     found, following = [], first.copy()
     for begin in range(0, len(group), _AT_ONCE):
         here = group[begin : begin + _AT_ONCE]
