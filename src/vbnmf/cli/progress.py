@@ -81,6 +81,16 @@ class CellProgress(Display):
         self._show(tally.cost_done / tally.cost_total, text, time_left(tally.seconds_left))
 
 
+class PageProgress(Display):
+    """Show the progress of a page."""
+
+    _doing = "drawing"
+
+    def __call__(self, part: float, text: str) -> None:
+        """Show the part that is done, from 0 to 1, and the current step."""
+        self._show(part, text)
+
+
 def count_documents(source: str, format: str | None) -> int | None:  # noqa: A002
     """Count the documents of a file without reading them; None if that takes long.
 
