@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.measure import markdown
 from vbnmf.paper.experiments import Source, prepare_source, run
-from vbnmf.paper.result_tables import with_range
-from vbnmf.paper.results import spread, where
+from vbnmf.paper.result_tables import between, number
+from vbnmf.paper.results import Spread, spread, where
 from vbnmf.paper.specification import Cell, Specification, read_specification
 
 LABEL_SHAPE, COEF_SHAPE = 300.0, 0.5  # in the middle of where the grid of paper.toml is best
@@ -75,11 +75,17 @@ def lines(
         line: dict[str, object] = {"choice": name}
         for method in plain:
             found = where(rows, method=method)
-            line[f"{method}: accuracy"] = with_range(spread(found, "micro"))
+            line[f"{method}: accuracy"] = _with_range(spread(found, "micro"))
             for metric in ("sparsity", "inter_label_sparsity"):
                 line[f"{method}: {metric.replace('_', ' ')}"] = spread(found, metric).mean
         micro = "impossible" if read["micro"] is None else f"{read['micro']:.4f}"
         yield line | {"PCA": micro}
+
+
+def _with_range(summary: Spread) -> str:
+    """Format a mean with its range, if it is of several seeds."""
+    mean = number(summary.mean)
+    return mean if summary.n < 2 else f"{mean} {between(summary.least, summary.most)}"
 
 
 def _cell(specification: Specification, method: str, parameter: float) -> Cell:

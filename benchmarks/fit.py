@@ -64,10 +64,10 @@ PHASES = {
         "vbnmf.prediction.linear:manylabels.train",
     ),
     "evidence": (
-        "vbnmf.prediction.head:evidence_left_out",
-        "vbnmf.prediction.head:Training.by_folds",
+        "vbnmf.prediction.trainingdata:evidence_left_out",
+        "vbnmf.prediction.trainingdata:Training.by_folds",
     ),
-    "folds": ("vbnmf.prediction.head:folds",),
+    "folds": ("vbnmf.prediction.trainingdata:folds",),
     "calibration": ("vbnmf.prediction.linear:assemble",),
     "saving": ("vbnmf.pipeline:DocumentModel.save",),
 }

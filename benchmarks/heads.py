@@ -24,7 +24,8 @@ from benchmarks.measure import markdown
 from vbnmf import SupervisedVBNMF
 from vbnmf.metrics import score_predictions, score_probabilities
 from vbnmf.prediction import linear, training
-from vbnmf.prediction.head import Posterior, TrainingDocuments
+from vbnmf.prediction.head import Posterior
+from vbnmf.prediction.trainingdata import TrainingDocuments
 
 SIZES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 HELD_OUT = 0.2

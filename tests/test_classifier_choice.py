@@ -8,7 +8,7 @@ from smallfits import drawn, model
 
 from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.prediction import training
-from vbnmf.prediction.head import TrainingDocuments
+from vbnmf.prediction.trainingdata import TrainingDocuments
 
 
 def few_documents(n_docs):

@@ -17,8 +17,8 @@ from vbnmf.estimators.posterior import for_prediction
 from vbnmf.prediction import crossfit, machines
 from vbnmf.prediction.dividing import FOLDS, in_several_folds
 from vbnmf.prediction.evidence import mean_documents, mean_over_terms
-from vbnmf.prediction.head import Training, TrainingDocuments
 from vbnmf.prediction.training import train
+from vbnmf.prediction.trainingdata import Training, TrainingDocuments
 
 pytestmark = pytest.mark.kernel
 
@@ -151,7 +151,7 @@ def test_unknown_words_do_not_change_the_scores_of_left_out_documents(monkeypatc
     X, y = drawn(n_docs=200)
     own = sparse.csr_array(3.0 * np.eye(200))
     fold = np.arange(200) % FOLDS
-    monkeypatch.setattr("vbnmf.prediction.head.folds", lambda X, weight: fold)
+    monkeypatch.setattr("vbnmf.prediction.trainingdata.folds", lambda X, weight: fold)
     kept, train = [], machines.train
 
     def watched(*args, known, **options):

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
-from vbnmf.data import ReaderError, iter_documents, read_documents
+from vbnmf.data import Documents, ReaderError, iter_documents, read_documents
 
 TEXTS = [
     'A "cat", sat;\non the mat',
@@ -393,3 +394,19 @@ def test_labels_of_json(
 def test_labels_that_are_none(tmp_path: Path, label: str, kind: str) -> None:
     path = write(tmp_path / "a.jsonl", f'{{"text": "t", "label": {label}}}')
     refused(path, f"line 1: a label is of type {kind}, expected a string, a number", label="label")
+
+
+def test_rows_of_documents():
+    every = Documents(
+        "here",
+        texts=["a", "", "c"],
+        labels=np.array([1, 2, 3]),
+        ids=["x", "y", "z"],
+        kept={"day": [5, 6, 7]},
+        problems={1: "empty"},
+    )
+    some = every.rows([2, 1])
+    assert (some.contents, some.labels.tolist(), some.ids) == (["c", ""], [3, 2], ["z", "y"])
+    assert (some.kept, some.problems, some.matrix) == ({"day": [7, 6]}, {1: "empty"}, None)
+    counts = Documents("here", matrix=sparse.csr_matrix([[1, 0], [0, 2], [3, 0]]))
+    assert counts.rows(range(1, 3)).contents.toarray().tolist() == [[0, 2], [3, 0]]

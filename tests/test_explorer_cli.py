@@ -129,7 +129,7 @@ def test_the_source_is_not_replaced(home):
 
 def test_progress(home, tmp_path, monkeypatch):
     """Where it takes long, what is being done is told."""
-    from vbnmf.cli.report import PageProgress
+    from vbnmf.cli.progress import PageProgress
 
     monkeypatch.setattr(PageProgress, "_seconds_between_lines", 0.0)
     out = tmp_path / "x.html"

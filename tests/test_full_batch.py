@@ -191,3 +191,21 @@ def test_other_heads(classifier, tmp_path, monkeypatch):
     model = fit(Shards(tmp_path), classifier=classifier)
     assert ("trained on all" in model.classifier_reason_) == (model.classifier_ != "generative")
     assert model.score(Shards(tmp_path), y) > 0.6
+
+
+def test_features_of_several_shards_in_memory(monkeypatch):
+    """Shards have terms only, so a head with features is trained on a sample of the documents."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((120, 30), density=0.3, rng=rng, format="csr")
+    y = np.arange(120) // 60
+    wide = sparse.hstack([X, sparse.csr_array(np.eye(2)[y] * 0.5)], format="csr")
+    monkeypatch.setattr(starting, "LocalEngine", partial(LocalEngine, shard_nonzeros=300))
+    monkeypatch.setattr(heads, "SHARD_NONZEROS", 300)
+    monkeypatch.setattr(heads, "HEAD_NONZEROS", wide.nnz // 2)
+    model = SupervisedVBNMF(
+        4, head_features=2, classifier="words and components", random_state=0, max_iter=10
+    ).fit(wide, y)
+    assert model.components_.shape == (4, 30)
+    assert model.classifier_reason_.endswith("on a sample of 60 documents, and trained on it")
+    assert len(model.left_out_proba_) == len(model.head_documents_) == 60
+    assert model.score(wide, y) == 1

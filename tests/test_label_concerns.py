@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vbnmf import SupervisedVBNMF
-from vbnmf.estimators.labels import LabelWarning
+from vbnmf.estimators.labelwarnings import LabelWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

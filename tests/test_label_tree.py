@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from vbnmf import SupervisedVBNMF, load
-from vbnmf.estimators.starting import as_mapping, as_masks, check_label_tree
+from vbnmf.estimators.labeltree import as_mapping, as_masks, check_label_tree
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not converge")
 

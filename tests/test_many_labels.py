@@ -11,7 +11,7 @@ from benchmarks.many import draw
 from vbnmf import SupervisedVBNMF
 from vbnmf.prediction import linear, machines, manylabels, training
 from vbnmf.prediction.dividing import folds
-from vbnmf.prediction.head import TrainingDocuments
+from vbnmf.prediction.trainingdata import TrainingDocuments
 
 N_LABELS = 60
 in_parts = partial(manylabels.train, most_weights=10**9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from vbnmf.core.explained import coefficients, explained_terms
+from vbnmf.core.explained import coefficients, ratios
 from vbnmf.discovery import labelterms
 from vbnmf.discovery.labelterms import Explained, LabelTerms, sampled_agreement, shared
 from vbnmf.metrics import agreement, label_agreement
@@ -195,10 +195,12 @@ def test_label_terms_of_parts_add_up():
     np.testing.assert_allclose(both.agreement(), whole.agreement())
 
 
-def test_explained_terms_are_sums_over_documents():
+def test_ratios_add_up_to_what_components_explain_of_terms():
     rng = np.random.default_rng(10)
     X, V, T = rng.poisson(1.0, (8, 5)), rng.gamma(1.0, size=(8, 3)), rng.gamma(1.0, size=(5, 3))
-    found = explained_terms(sparse.csr_array(X.astype(float)), V, T)
+    ratio, mean = ratios(sparse.csr_array(X.astype(float)), V, T)
+    np.testing.assert_allclose(mean, (V @ T.T)[X > 0])
+    found = T * (ratio.T @ V)
     expected = np.zeros((5, 3))
     for d, w, k in np.ndindex(8, 5, 3):
         expected[w, k] += X[d, w] * V[d, k] * T[w, k] / (V[d] @ T[w])

@@ -8,16 +8,10 @@ from typing import Any
 from vbnmf import store
 from vbnmf.core.model import Array
 from vbnmf.estimators.labelpredictor import LabelPredictor
-from vbnmf.estimators.records import (
-    NOT_FOR_PREDICTIONS,
-    names,
-    predicting_from_state,
-    sentence,
-    whole,
-)
+from vbnmf.estimators.records import NOT_FOR_PREDICTIONS, predicting_from_state
 from vbnmf.estimators.validation import check_count, check_threshold, count_threads
 from vbnmf.pipeline.predicting import NAME, DocumentPredictor, PredictsDocuments
-from vbnmf.store import ModelFileError
+from vbnmf.store import ModelFileError, check_names, check_sentence, check_whole, with_prefix
 from vbnmf.text.features import TextFeatures
 from vbnmf.text.patterns import UnsafePatternError
 from vbnmf.text.transforming import LoadedVectorizer
@@ -143,10 +137,10 @@ def _model(header: dict[str, Any], arrays: dict[str, Array], *, trusted: bool) -
     if header["model"] != NAME:
         return saving.from_state(header, arrays)
     model = DocumentModel()
-    model.estimator_ = saving.from_state(header["estimator"], _part(arrays, "estimator."))
-    model.n_empty_ = whole(header["n_empty"])
+    model.estimator_ = saving.from_state(header["estimator"], with_prefix(arrays, "estimator."))
+    model.n_empty_ = check_whole(header["n_empty"])
     header = {"features_reason": "the model is older than features"} | header
-    model.features_reason_ = sentence(header, "features_reason")
+    model.features_reason_ = check_sentence(header, "features_reason")
     _set_texts(model, DocumentVectorizer, header, arrays, trusted=trusted)
     return model
 
@@ -167,7 +161,7 @@ def _predictor(
     predictor, stored = DocumentPredictor(), header["estimator"]
     parameters = stored["parameters"]
     n_features = check_count("head_features", parameters["head_features"], least=0)
-    fitted = predicting_from_state(stored, _part(arrays, "estimator."), n_features)
+    fitted = predicting_from_state(stored, with_prefix(arrays, "estimator."), n_features)
     predictor.estimator_ = LabelPredictor(
         fitted,
         len(fitted.components.shapes) + n_features,
@@ -188,16 +182,16 @@ def _set_texts(
     model.label_form_ = _label_form(model, header)
     if "vectorizer" in header:
         model.vectorizer_ = vectorizer.from_state(
-            header["vectorizer"], _part(arrays, "vectorizer."), trusted=trusted
+            header["vectorizer"], with_prefix(arrays, "vectorizer."), trusted=trusted
         )
         terms = model.vectorizer_.get_feature_names_out()
     else:
         model.vectorizer_, terms = None, header["terms"]
-    model.terms_ = names(list(terms), n_terms)
+    model.terms_ = check_names(list(terms), n_terms)
     model.text_features_ = None
     if "features" in header and model.vectorizer_ is not None:
         model.text_features_ = TextFeatures.from_state(
-            header["features"], _part(arrays, "features."), model.vectorizer_.vocabulary_
+            header["features"], with_prefix(arrays, "features."), model.vectorizer_.vocabulary_
         )
     n_features = 0 if model.text_features_ is None else len(model.text_features_)
     if n_terms + n_features != model.estimator_.n_features_in_:
@@ -231,7 +225,3 @@ def _columns(stored: Any) -> dict[str, Any]:
 
 def _is_names(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(isinstance(v, str) for v in value)
-
-
-def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

@@ -9,7 +9,6 @@ import sys
 import time
 from html import escape
 from math import isfinite, isnan
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -39,12 +38,7 @@ class Bar:
         self._begin = self._last = time.monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

@@ -33,6 +33,7 @@ _PACKED = "packed"
 _LONG = 10_000  # characters of a list that is taken out of the header
 _MOST_PACKED = 100  # lists; a model has a few
 _LONGEST_MESSAGE = 500  # characters
+_LONGEST_SENTENCE = 1000  # characters
 
 LARGEST = 1e38
 """Largest value of a file, in single precision."""
@@ -206,6 +207,11 @@ def _strings(data: Any, ends: Any, name: str) -> list[str]:
         raise ModelFileError(f"the strings {name!r} are not UTF-8: the file is damaged.") from None
 
 
+def with_prefix(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    """Return the arrays whose names begin with a prefix, by their names without it."""
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+
+
 def check_array(
     arrays: Mapping[str, Array],
     name: str,
@@ -318,6 +324,30 @@ def check_number(values: Any, key: str, *, least: float, most: float) -> float:
             f"{key} must be a number from {least:g} to {most:g}; the file has {value!r}."
         )
     return float(value)
+
+
+def check_whole(value: Any) -> int:
+    """Return a count of a header after checking that it is a whole number, not negative."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ModelFileError(f"a count must be a whole number; the file has {value!r}.")
+    return value
+
+
+def check_names(values: Any, n_terms: int) -> Array:
+    """Return the names of terms of a header, of which there must be one for each term."""
+    if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
+        raise ModelFileError("names of terms must be strings: the file is damaged.")
+    if len(values) != n_terms:
+        raise ModelFileError(f"there are {n_terms} terms but {len(values)} names of them.")
+    return np.array(values, dtype=object)
+
+
+def check_sentence(header: dict[str, Any], key: str) -> str:
+    """Return a short text of a header after checking its length."""
+    stored = header[key]
+    if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:
+        raise ModelFileError(f"{key} is not a short text: the file is damaged.")
+    return stored
 
 
 def check_mask(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -352,20 +352,10 @@ def _documents(
             kept = [i for i, label in enumerate(part.labels) if label is not None]
             n_ignored += len(part) - len(kept)
             if kept:
-                yield _rows(part, kept)
+                yield part.rows(kept)
     if n_ignored:
         unit = "document" if n_ignored == 1 else "documents"
         note(f"Ignored {n_ignored:,} {unit} without a label.")
-
-
-def _rows(part: Documents, kept: list[int]) -> Documents:
-    return replace(
-        part,
-        texts=None if part.texts is None else [part.texts[i] for i in kept],
-        matrix=None if part.matrix is None else part.matrix[kept],
-        labels=None if part.labels is None else part.labels[kept],
-        ids=None if part.ids is None else [part.ids[i] for i in kept],
-    )
 
 
 def _texts(

@@ -75,7 +75,7 @@ def cores_each(given: dict[str, Any], n_jobs: int) -> int:
 
 
 def is_wanted(given: dict[str, Any]) -> bool:
-    """Whether a fit is to run on a cluster."""
+    """Return whether a fit is to run on a cluster."""
     return given["scheduler"] is not None or given["workers"] is not None
 
 

@@ -91,8 +91,6 @@ def _divided(documents: Any, since: str, quiet: bool) -> list[Any]:
 
     Documents without a value are in neither period.
     """
-    from dataclasses import replace
-
     import numpy as np
 
     from vbnmf.data.documents import is_missing
@@ -123,16 +121,7 @@ def _divided(documents: Any, since: str, quiet: bool) -> list[Any]:
         rows = np.flatnonzero(chosen)
         if not len(rows):
             raise ValueError(f"all documents are on one side of {since!r}. Check --by and --since.")
-        periods.append(
-            replace(
-                documents,
-                texts=None if documents.texts is None else [documents.texts[i] for i in rows],
-                matrix=None if documents.matrix is None else documents.matrix[rows],
-                labels=None if documents.labels is None else documents.labels[rows],
-                ids=None if documents.ids is None else [documents.ids[i] for i in rows],
-                kept={},
-            )
-        )
+        periods.append(documents.rows(rows.tolist()))
     return periods
 
 
@@ -140,9 +129,8 @@ def _fitted(documents: Any, quiet: bool) -> Any:
     """Fit a model to the old documents."""
     from vbnmf.pipeline import DocumentModel
 
-    contents = documents.texts if documents.matrix is None else documents.matrix
     with Waiting(quiet, "fitting a model to the old documents"):
-        return DocumentModel().fit(contents, documents.labels, terms=documents.terms)
+        return DocumentModel().fit(documents.contents, documents.labels, terms=documents.terms)
 
 
 def _compared(fitted: Any, read: list[Any], most: int) -> Any:

@@ -8,8 +8,7 @@ import click
 from vbnmf.cli import common, options
 from vbnmf.cli.evaluate import score
 from vbnmf.cli.modeloptions import build, how_many
-from vbnmf.cli.progress import FitProgress, Waiting
-from vbnmf.cli.report import PageProgress
+from vbnmf.cli.progress import FitProgress, PageProgress, Waiting
 from vbnmf.cli.terminal import fraction, percent, table
 
 

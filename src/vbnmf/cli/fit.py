@@ -166,28 +166,26 @@ def check_resume(checkpoint: str | None, resume: bool) -> None:
 def labelled(documents: Any, quiet: bool, *, only: bool = True) -> tuple[Any, Any]:
     """Return texts or matrix, and labels. With `only`, drop documents without a label."""
     common.check_width(documents)
-    contents = documents.texts if documents.matrix is None else documents.matrix
     labels = documents.labels
     if labels is None:
-        return contents, None
+        return documents.contents, None
     kept = [i for i, label in enumerate(labels) if label is not None]
     if not kept:
         raise ValueError(f"{documents.origin}: no document has a label. Check --label.")
     missing = len(labels) - len(kept)
     if not missing:
-        return contents, labels
+        return documents.contents, labels
     n_missing = common.counted(missing, "document")
     if not only:
         used = "is used too; its label is" if missing == 1 else "are used too; their labels are"
         common.message(f"{n_missing} without a label {used} inferred.", quiet)
-        return contents, labels
+        return documents.contents, labels
     common.message(f"Ignored {n_missing} without a label.", quiet)
-    y = labels[kept]
+    documents = documents.rows(kept)
+    y = documents.labels
     if not isinstance(y[0], list):
         y = y.tolist()  # without missing labels they may be plain numbers
-    if documents.matrix is not None:
-        return contents[kept], y
-    return [contents[i] for i in kept], y
+    return documents.contents, y
 
 
 def _report_copies(documents: Any, quiet: bool) -> None:

@@ -25,8 +25,7 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
     are expected by the model; their terms are terms that the label's documents have, of which
     --json lists at least 20. Of a passage that recurs, such as a signature, one term is shown, with
     the number of documents that have at least half of the passage. The nearest labels are those
-    whose documents have the most similar
-    terms.
+    whose documents have the most similar terms.
 
     \b
     Examples:

@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from vbnmf import progressbars
@@ -39,16 +38,11 @@ class Waiting(Display):
             self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._timer.cancel()
         if self._timer.ident is not None:  # it was started
             self._timer.join()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*exc)
 
 
 class FitProgress(Display, ProgressBar):
@@ -85,6 +79,16 @@ class CellProgress(Display):
         if tally.failed:
             text += f", {tally.failed} failed"
         self._show(tally.cost_done / tally.cost_total, text, time_left(tally.seconds_left))
+
+
+class PageProgress(Display):
+    """Show the progress of a page."""
+
+    _doing = "drawing"
+
+    def __call__(self, part: float, text: str) -> None:
+        """Show the part that is done, from 0 to 1, and the current step."""
+        self._show(part, text)
 
 
 def count_documents(source: str, format: str | None) -> int | None:  # noqa: A002

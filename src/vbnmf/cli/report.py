@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from vbnmf.cli import common, options
-from vbnmf.cli.progress import Display
+from vbnmf.cli.progress import PageProgress
 
 
 @click.command(cls=options.GroupedCommand, short_help="Write an HTML page that shows a model.")
@@ -72,16 +72,6 @@ def report(
         page.save(target, overwrite=force)
     unknown.report(quiet)
     common.message(f"Wrote {target}.", quiet)
-
-
-class PageProgress(Display):
-    """Show the progress of a page."""
-
-    _doing = "drawing"
-
-    def __call__(self, part: float, text: str) -> None:
-        """Show the part that is done, from 0 to 1, and the current step."""
-        self._show(part, text)
 
 
 def _read(

@@ -4,8 +4,8 @@ With coefficients V and components T, the part of x_dw that component k explains
 
     s_dwk = x_dw V_dk T_wk / Σ_j V_dj T_wj,        so that Σ_k s_dwk = x_dw
 
-Summed over documents this is Sigma_t. Products use no BLAS (``vbnmf.core.products``), so results do
-not depend on its threads.
+Summed over documents this is Sigma_t = T ∘ (ratioᵀ V). Products use no BLAS
+(``vbnmf.core.products``), so results do not depend on its threads.
 """
 
 import numpy as np
@@ -55,27 +55,6 @@ def ratios(X: sparse.csr_array, V: Array, T: Array) -> tuple[sparse.csr_array, A
     del row  # large
     np.maximum(mean, _LEAST_MEAN[X.dtype.itemsize], out=mean)
     return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
-
-
-def explained_terms(X: sparse.csr_array, V: Array, T: Array) -> Array:
-    """Compute what each component explains of each term in documents (Sigma_t).
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_docs, n_terms)
-        Weights of terms, as float32 or float64. Pass the rows of a label for the terms of a label.
-    V : ndarray of shape (n_docs, k)
-        Coefficients of the documents, in any scale. Leave out components that are in no scope.
-    T : ndarray of shape (n_terms, k)
-        Components in any scale, a row for each term.
-
-    Returns
-    -------
-    ndarray of shape (n_terms, k)
-        Rows sum to the weight of each term in X, where a component explains it.
-    """
-    ratio, _ = ratios(X, V, T)
-    return np.asarray(T * (ratio.T @ V))
 
 
 def coefficients(

@@ -1,8 +1,8 @@
 """Documents, which every reader returns, and the error that every reader raises."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -97,6 +97,28 @@ class Documents:
         if self.texts is not None:
             return len(self.texts)
         return 0 if self.matrix is None else int(self.matrix.shape[0])
+
+    @property
+    def contents(self) -> Any:
+        """The texts, or the matrix."""
+        return self.texts if self.matrix is None else self.matrix
+
+    def rows(self, at: Sequence[int]) -> "Documents":
+        """Return some of the documents, in this order."""
+        at = list(at)
+
+        def chosen(cells: list[Any] | None) -> list[Any] | None:
+            return None if cells is None else [cells[i] for i in at]
+
+        return replace(
+            self,
+            texts=chosen(self.texts),
+            matrix=None if self.matrix is None else self.matrix[at],
+            labels=None if self.labels is None else self.labels[at],
+            ids=chosen(self.ids),
+            kept={name: [cells[i] for i in at] for name, cells in self.kept.items()},
+            problems={new: self.problems[i] for new, i in enumerate(at) if i in self.problems},
+        )
 
 
 def listed(names: Iterable[object], most: int = 20) -> str:

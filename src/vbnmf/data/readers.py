@@ -250,16 +250,10 @@ def iter_documents(
 
 
 def _rows_of_matrix(documents: Documents, chunk: int) -> Iterator[Documents]:
-    matrix, labels, ids = documents.matrix, documents.labels, documents.ids
-    for begin in range(0, len(documents), chunk):
-        rows = slice(begin, begin + chunk)
-        yield replace(
-            documents,
-            matrix=None if matrix is None else matrix[rows],
-            labels=None if labels is None else labels[rows],
-            ids=None if ids is None else ids[rows],
-            notes=[] if begin else documents.notes,
-        )
+    n_docs = len(documents)
+    for begin in range(0, n_docs, chunk):
+        part = documents.rows(range(begin, min(begin + chunk, n_docs)))
+        yield replace(part, notes=[]) if begin else part
 
 
 def find_format(source: Any, given: str | None = None) -> str:

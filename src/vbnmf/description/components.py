@@ -52,6 +52,11 @@ _LEAST_IDF = 0.1  # of terms in nearly all documents, whose weights come mostly 
 _TINY = np.finfo(float).tiny
 
 
+def estimator_of(model: Any) -> Any:
+    """Return the estimator of a ``DocumentModel``; an estimator is returned unchanged."""
+    return getattr(model, "estimator_", model)
+
+
 def label_use(estimator: Any) -> Array:
     """Return p(k|l), (n_labels, K): the part of each component in a label's expected weight.
 
@@ -74,7 +79,7 @@ def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
     Components of few terms have shorter lists, and faded ones have none. If no describing term of
     a component is left, it has its heaviest one. ``model`` is a DocumentModel, or an estimator.
     """
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     terms = shown_terms(model, n_terms)
     prior = from_prior(model, range(len(terms)), terms)
     lists = [row[~gone].tolist() for row, gone in zip(terms, prior, strict=True)]
@@ -90,7 +95,7 @@ def component_names(
     return [
         FADED if faded else " ".join(str(terms[w]) for w in chosen)
         for chosen, faded in zip(
-            naming_terms(model, n_terms), getattr(model, "estimator_", model).faded_, strict=True
+            naming_terms(model, n_terms), estimator_of(model).faded_, strict=True
         )
     ]
 
@@ -118,7 +123,7 @@ def column_names(model: Any) -> list[str]:
 
     The number alone if the model does not know the names of its terms, or the component has faded.
     """
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     names: Iterable[str] = [""] * len(estimator.components_)
     if _knows_terms(model):
         faded = estimator.faded_
@@ -141,7 +146,7 @@ def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> 
     components : iterable of int, or None
         Numbers of the components; None for all.
     """
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     numbers = list(range(len(estimator.component_sums_)) if components is None else components)
     chosen, passage = estimator.describing_terms_, passage_of_terms(estimator)
     if chosen is not None and n <= chosen.shape[1]:
@@ -185,7 +190,7 @@ def passage_of_terms(estimator: Any) -> Array:
 
 def term_parts(model: Any) -> TermParts:
     """Compute the parts of terms in the components of a model, by weights divided by √idf."""
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     return TermParts.of_weights(estimator.components_, term_units(model), estimator.faded_)
 
 
@@ -206,7 +211,7 @@ def term_units(model: Any) -> Array:
     vectorizer = getattr(model, "vectorizer_", None)
     idf = getattr(vectorizer, "idf_", None)
     if idf is None or getattr(vectorizer, "weighting", None) == "counts":
-        estimator = getattr(model, "estimator_", model)
+        estimator = estimator_of(model)
         return np.ones(estimator.components_.shape[1])
     return np.sqrt(np.maximum(idf, _LEAST_IDF))
 
@@ -258,7 +263,7 @@ def component_passages(model: Any) -> list[PassageOfComponent | None]:
     model : DocumentModel, VBNMF or SupervisedVBNMF
         Fitted model.
     """
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     K, passages = len(estimator.components_), estimator.passages_
     if not len(passages):
         return [None] * K

@@ -38,6 +38,7 @@ from vbnmf.core.model import Array
 from vbnmf.description.components import (
     FADED,
     MATTERS,
+    estimator_of,
     label_use,
     names_of_terms,
     passage_of_terms,
@@ -213,7 +214,7 @@ def describe_labels(
 
 def check_counted(model: Any) -> Any:
     """Return the estimator of a model that knows labels."""
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     if not hasattr(estimator, "label_activations_"):
         raise ValueError(
             f"the model is a {type(estimator).__name__}, which has no labels to describe. Fit one "

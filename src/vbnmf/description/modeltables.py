@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from vbnmf.core.model import Array
-from vbnmf.description.components import MATTERS, column_names, component_titles, label_use
+from vbnmf.description.components import (
+    MATTERS,
+    column_names,
+    component_titles,
+    estimator_of,
+    label_use,
+)
 from vbnmf.description.labels import LabelDescription, check_counted, describe_labels, places_of
 from vbnmf.description.summary import Summary, summarise
 from vbnmf.tabular import Table, percent
@@ -141,14 +147,14 @@ def counted_documents(model: Any, coefficients: Array) -> list[int]:
     coefficients : array of shape (n_docs, K)
         Result of ``transform`` for documents that have a known term.
     """
-    sums = np.asarray(getattr(model, "estimator_", model).component_sums_)
+    sums = np.asarray(estimator_of(model).component_sums_)
     largest = (np.asarray(coefficients, dtype=np.float64) * sums).argmax(axis=1)
     return np.bincount(largest, minlength=len(sums)).tolist()
 
 
 def topics_of(model: Any, n_terms: int) -> Table:
     """Return the table of the components of a fitted model."""
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     return topics_table(summarise(model, n_terms=n_terms), float(estimator.n_samples_seen_))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.description.components import label_use
+from vbnmf.metrics.agreement import AGREES
 
 BLOCKS = {
     "common": "common to all labels",
@@ -25,10 +26,9 @@ BLOCKS = {
     "own": "specific to one label",
 }
 """Blocks in their order, and what they mean."""
-AGREES = 0.6
+CALLED_SHARED = 0.6
 """Agreement from which on a component of several labels is called shared."""
-AGREES_WELL = 0.8
-"""Agreement from which on the labels of a component are said to take the same terms from it."""
+
 _NAMED, _NAMED_OF_MANY = 4, 3  # up to four labels are all named; of more, three are
 
 
@@ -87,8 +87,8 @@ class Scope:
         if self.agreement is None:
             return None
         terms = "different terms"
-        if self.agreement >= AGREES:
-            terms = "the same terms" if self.agreement >= AGREES_WELL else "partly the same terms"
+        if self.agreement >= CALLED_SHARED:
+            terms = "the same terms" if self.agreement >= AGREES else "partly the same terms"
         return f"{self.agreement_as_text}: its labels take {terms} from it"
 
     @property
@@ -147,7 +147,7 @@ def _scope(
     if mask.all():
         kind = "background" if is_background else "common"
     else:
-        kind = "own" if len(labels) == 1 else "joined" if agrees < AGREES else "shared"
+        kind = "own" if len(labels) == 1 else "joined" if agrees < CALLED_SHARED else "shared"
     agreement = agrees if kind in ("shared", "joined") and np.isfinite(agrees) else None
     group = next((name for name, members in groups.items() if (members == mask).all()), None)
     return Scope(kind, labels, [names[i] for i in labels], group, agreement)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, leading
-from vbnmf.description.components import column_names
+from vbnmf.description.components import column_names, estimator_of
 from vbnmf.description.modeltables import (
     counted_documents,
     label_components_table,
@@ -79,7 +79,7 @@ class ShowsComponents:
 
     def _coefficients_of_known(self, X: Any) -> Array:
         """Return the coefficients of documents that have a known term."""
-        estimator: Any = getattr(self, "estimator_", self)
+        estimator: Any = estimator_of(self)
         weights = self.vectorize(X) if hasattr(self, "vectorize") else X
         weights = check_array(weights, accept_sparse="csr", ensure_min_samples=0)
         known = ~is_empty(leading(weights, estimator.components_.shape[1]))
@@ -214,7 +214,7 @@ def _is_fitted(model: Any) -> bool:
 
 def fitted_in_words(model: Any) -> str:
     """Return what a fitted model is, in a line: "fitted to 24 documents: 2 labels, …"."""
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     K, n_terms = estimator.components_.shape
     n_labels = len(estimator.classes_) if hasattr(estimator, "label_activations_") else None
     parts = [] if n_labels is None else [_counted(n_labels, "label")]
@@ -243,7 +243,7 @@ def summary_html(model: Any) -> str:
 
 def summary_facts(model: Any) -> dict[str, str]:
     """Return what the summary of a fitted model says, by name."""
-    estimator = getattr(model, "estimator_", model)
+    estimator = estimator_of(model)
     faded = int(estimator.faded_.sum())
     scopes = scopes_of(estimator)
     kinds = Counter() if scopes is None else Counter(scope.block for scope in scopes)

@@ -20,6 +20,7 @@ from vbnmf.description.components import (
     PassageOfComponent,
     alike_components,
     component_passages,
+    estimator_of,
     label_use,
     names_of_terms,
     naming_terms,
@@ -113,7 +114,7 @@ def summarise(model: Any, *, n_terms: int = 10, n_labels: int = 3) -> Summary:
 
     ``model`` is a DocumentModel, VBNMF or SupervisedVBNMF.
     """
-    estimator, known = getattr(model, "estimator_", model), names_of_terms(model)
+    estimator, known = estimator_of(model), names_of_terms(model)
     mass, sums = estimator.component_mass_, np.maximum(estimator.component_sums_, _TINY)
     naming = naming_terms(model, n_terms)
     scopes, alike = scopes_of(estimator), alike_components(estimator)

@@ -86,7 +86,7 @@ class CheckpointWarning(UserWarning):
 
 
 def check_checkpoint(value: Any) -> Checkpoint | None:
-    """The checkpoint of a fit, from a path or ready-made."""
+    """Check the parameter ``checkpoint``: a path, or settings."""
     if value is None:
         return None
     if isinstance(value, str | os.PathLike):
@@ -97,14 +97,14 @@ def check_checkpoint(value: Any) -> Checkpoint | None:
 
 
 def has_checkpoint(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a checkpoint of any fit."""
+    """Return whether a folder holds a checkpoint of any fit."""
     folder = Path(path)
     places = [folder, *folder.glob("start-*")] if folder.is_dir() else []
     return any(_numbered(place) or (place / _LOST).exists() for place in places if place.is_dir())
 
 
 def is_unused(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds nothing, or only what a fit left that wrote no whole checkpoint."""
+    """Return whether a folder is empty, but for what a fit without a whole checkpoint left."""
     left = [entry for entry in Path(path).iterdir() if not entry.name.endswith(_UNFINISHED)]
     return not has_checkpoint(path) and all(
         entry.name.startswith("start-") and entry.is_dir() and is_unused(entry) for entry in left
@@ -309,7 +309,7 @@ def _checksums(folder: Path) -> dict[str, int]:
 
 
 def fingerprint(parameters: dict[str, Any], X: Any, group: Array, weight: Array | None) -> str:
-    """A hash of documents and of the parameters that a fit depends on."""
+    """Compute a hash of documents and of the parameters that a fit depends on."""
     digest = hashlib.sha256(describe().encode())  # other kernels round otherwise
     for name, value in sorted(parameters.items()):
         if name not in _WITHOUT_EFFECT:

@@ -1,6 +1,6 @@
 """A model with labels as a classifier of scikit-learn: its score and its intervals.
 
-``predicting`` has the predictions. ``supervised`` has the parameters and the fit.
+``labelpredictor`` has the predictions. ``supervised`` has the parameters and the fit.
 """
 
 from typing import Any

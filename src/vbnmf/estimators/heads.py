@@ -3,6 +3,7 @@
 The head of documents in several shards, in memory or on disk, is first trained on a sample of the
 documents. With ``classifier="auto"``, the sample also decides the kind of head. The machines of the
 head are then trained on all documents, by a map over the shards (``vbnmf.prediction.shardheads``).
+Shards have terms only. A head that also uses further features is trained on the sample alone.
 """
 
 import warnings
@@ -22,16 +23,17 @@ from vbnmf.core.rows import content_keys, is_empty, leading
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.estimators.labels import Targets
 from vbnmf.estimators.posterior import Components, LabelPosterior, TrainedHead, for_prediction
-from vbnmf.estimators.running import Reporter
+from vbnmf.estimators.running import Outcome, Reporter
 from vbnmf.estimators.validation import check_choice
 from vbnmf.metrics.agreement import fitted_agreement
 from vbnmf.prediction import selftraining
 from vbnmf.prediction.crossfit import CrossFit
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import mean_occurrence
-from vbnmf.prediction.head import Posterior, Trained, TrainingDocuments, Without
+from vbnmf.prediction.head import Posterior, Trained
 from vbnmf.prediction.shardheads import Task, held_out_share, train_on_shards
 from vbnmf.prediction.training import HEADS, train
+from vbnmf.prediction.trainingdata import TrainingDocuments, Without
 from vbnmf.shards.shard import SHARD_NONZEROS, ShardSource
 
 HEAD_NONZEROS = SHARD_NONZEROS
@@ -228,7 +230,7 @@ def _not_converged(unfinished: tuple[str, ...]) -> str:
     )
 
 
-# Documents in several shards
+# All documents of a fit
 
 
 def has_several_shards(X: Any) -> bool:
@@ -238,13 +240,52 @@ def has_several_shards(X: Any) -> bool:
     return bool(X.nnz > SHARD_NONZEROS)
 
 
-def fit_head_on_shards(
+def fit_head(
+    trainer: HeadTrainer,
+    X: sparse.csr_array | ShardSource,
+    of_head: sparse.csr_array | ShardSource,
+    outcome: Outcome,
+    targets: Targets,
+    weight: Array | None,
+) -> TrainedHead:
+    """Fit the prediction head of a fitted model to the documents of the fit.
+
+    Parameters
+    ----------
+    trainer : HeadTrainer
+        Trains heads of the fitted model.
+    X, of_head : csr_array or Shards
+        Documents: their terms, and their terms with further features of the head behind them.
+    outcome : Outcome
+        The fit, with the coefficients of the documents; with their engine, if they are in several
+        shards.
+    targets : Targets
+        Labels.
+    weight : array of shape (n_docs,) or None
+        Sample weights.
+    """
+    if has_several_shards(X):
+        assert outcome.engine is not None
+        on_all = of_head.shape[1] == X.shape[1]
+        return _fit_on_shards(
+            trainer, of_head, outcome.engine, outcome.fit.state, targets, weight, on_all=on_all
+        )
+    assert outcome.coefficients is not None
+    every, weights = np.arange(X.shape[0]), np.ones(X.shape[0]) if weight is None else weight
+    in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
+    head = trainer.train(in_memory, outcome.coefficients, targets, weights, outcome.fit)
+    return replace(head, documents=every) if isinstance(X, ShardSource) else head
+
+
+def _fit_on_shards(
     trainer: HeadTrainer,
     X: Any,
     engine: ShardEngine,
     state: State,
     targets: Targets,
     weight: Array | None,
+    *,
+    on_all: bool,
 ) -> TrainedHead:
     """Fit the prediction head of a fitted model to the documents of all shards.
 
@@ -262,10 +303,12 @@ def fit_head_on_shards(
         Labels.
     weight : array of shape (n_docs,) or None
         Sample weights.
+    on_all : bool
+        Whether machines are trained on all documents after the sample.
     """
     takes_part = targets.known if weight is None else targets.known & (weight > 0)
     n_docs = int(takes_part.sum())
-    share = held_out_share(n_docs)
+    share = held_out_share(n_docs) if on_all else 0.0
     rows, sample = _sample(X, takes_part, n_docs, share)
     del takes_part
     of_sample = np.ones(len(rows)) if weight is None else weight[rows]
@@ -276,7 +319,7 @@ def fit_head_on_shards(
     del V
     chosen = f"chosen on a sample of {len(rows):,} documents"
     reason = f"{found.reason}; {chosen}" if found.reason else chosen
-    if found.machine is not None:
+    if found.machine is not None and on_all:
         task = Task(
             state, begun.posterior, targets.of_groups, targets.sums(weight), share,
             targets.multilabel, trainer.n_threads,
@@ -284,7 +327,7 @@ def fit_head_on_shards(
         report = partial(trainer.reporter.stage, HEAD_ON_SHARDS)
         found, n_passes = train_on_shards(engine, task, found, report)
         reason += f", then trained on all {n_docs:,} documents of known label in {n_passes} passes"
-    elif found.rows is not None:
+    elif found.machine is not None or found.rows is not None:
         reason += ", and trained on it"
     else:
         reason += ", which calibrates it"

@@ -222,15 +222,7 @@ class LabelPosterior:
 
     def updated(self, state: State, stats: Statistics) -> "LabelPosterior":
         """Return the same labels with the posterior of a state and its sums."""
-        scopes, activations, rates, shapes = posterior_of_labels(state, stats)
-        return replace(
-            self,
-            scopes=scopes,
-            activations=activations,
-            rate_shapes=rates.shape,
-            rate_scales=rates.scale,
-            shapes=shapes,
-        )
+        return replace(self, **posterior_of_labels(state, stats))
 
     @cached_property
     def rates(self) -> Array:
@@ -254,19 +246,20 @@ class LabelPosterior:
         return np.where(self.scopes, low, 0.0), np.where(self.scopes, high, 0.0)
 
 
-def posterior_of_labels(state: State, stats: Statistics) -> tuple[Array, Array, Rates, Array]:
-    """Return scopes, activations, rates and label shapes of a state and its sums."""
+def posterior_of_labels(state: State, stats: Statistics) -> dict[str, Any]:
+    """Return the fields of ``LabelPosterior`` that follow from a state and its sums."""
     rates, prior, labels = state.rates, state.prior, state.labels
     assert rates is not None
     assert labels is not None
     assert prior.a_lam is not None
     sums, scopes = stats.label_sums, labels.scopes
-    return (
-        np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask,
-        sums / np.maximum(column(stats.n_docs), _TINY),
-        Rates(np.broadcast_to(column(rates.shape), rates.scale.shape).copy(), rates.scale),
-        np.broadcast_to(prior.a_lam, (len(sums),)).copy(),
-    )
+    return {
+        "scopes": np.ones(sums.shape, dtype=bool) if scopes is None else scopes.mask,
+        "activations": sums / np.maximum(column(stats.n_docs), _TINY),
+        "rate_shapes": np.broadcast_to(column(rates.shape), rates.scale.shape).copy(),
+        "rate_scales": rates.scale,
+        "shapes": np.broadcast_to(prior.a_lam, (len(sums),)).copy(),
+    }
 
 
 def of_label_prior(prior: Prior) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 Each record of ``posterior`` has a function that writes it and one that reads and checks it. The
 prediction head converts itself (``prediction.training``). Nothing here needs the estimators, so
-that a program that only predicts starts fast (``predicting``).
+that a program that only predicts starts fast (``labelpredictor``).
 """
 
 import math
@@ -38,8 +38,11 @@ from vbnmf.store import (
     check_mask,
     check_number,
     check_packed,
+    check_sentence,
+    check_whole,
     packed,
     read_rows,
+    with_prefix,
 )
 
 if TYPE_CHECKING:
@@ -54,15 +57,12 @@ _MOST_DOCUMENTS = 1e15  # by their weights
 _MOST_COUNTED = np.iinfo(np.int32).max  # documents
 _SUM_TO_ONE = 1e-6  # tolerance of the sum of frequencies
 _ROUNDING = 1e-2  # relative tolerance of sums in another order or precision
-_LONGEST_SENTENCE = 1000  # characters
-
 
 _HYPERPARAMETERS = ("term_shape", "term_scale", "coef_shape", "coef_scale")
 _OF_LABELS = ("label_shape", "label_scale")
 
 State = tuple[dict[str, Any], dict[str, Array]]
 """Entries of a header, in types of JSON, and arrays."""
-
 
 NOT_FOR_PREDICTIONS = (
     "label_terms.", "term_documents", "left_out_proba", "head_document", "component_agreement",
@@ -158,14 +158,14 @@ def _to_components(
     if len(shapes) < 1 or K < 1:
         raise ModelFileError("the components are empty: the file is damaged.")
     background = header["background"]
-    if background is not None and whole(background) >= K:
+    if background is not None and check_whole(background) >= K:
         raise ModelFileError(f"the background is component {background}, but there are {K}.")
     of = Components(
         shapes,
         scales,
         check_doubles(arrays, "component_sums", (K,), positive=True),
         {key: _positive(header["hyperparameters"], key) for key in names},
-        sentence(header, "n_components_reason"),
+        check_sentence(header, "n_components_reason"),
         background,
     )
     low, high, sums = _by_component(shapes)
@@ -208,12 +208,12 @@ def _to_course(header: dict[str, Any], arrays: dict[str, Array]) -> Course:
     if not len(history):
         raise ModelFileError("the history of the bound is empty: the file is damaged.")
     bound = check_number(header, "bound", least=-most, most=most)
-    return Course(bound, history, whole(header["n_iter"]))
+    return Course(bound, history, check_whole(header["n_iter"]))
 
 
 def _to_seen(header: dict[str, Any]) -> Seen:
     stored = header["seen"]
-    steps = whole(stored["steps"])
+    steps = check_whole(stored["steps"])
     if steps > _MOST_DOCUMENTS:
         raise ModelFileError(f"the number of batches is {steps}: the file is damaged.")
     return Seen(_documents(stored, "documents"), _documents(stored, "total"), steps)
@@ -323,7 +323,7 @@ def _from_labels(of: LabelPosterior) -> State:
 def _to_labels(header: dict[str, Any], arrays: dict[str, Array], K: int) -> LabelPosterior:
     classes = _classes_from_json(header["classes"])
     n = len(classes)
-    counts = np.array([whole(count) for count in header["label_counts"]], dtype=np.int64)
+    counts = np.array([check_whole(count) for count in header["label_counts"]], dtype=np.int64)
     if len(counts) != n:
         raise ModelFileError(f"there are {n} labels but {len(counts)} counts of them.")
     for name in ("multilabel", "scoped"):
@@ -363,7 +363,7 @@ def _label_groups(stored: Any, classes: Array) -> dict[str, Array]:
         raise ModelFileError("the groups of labels are damaged.")
     groups = {}
     for name, places in stored.items():
-        at = [whole(place) for place in places]
+        at = [check_whole(place) for place in places]
         if not at or max(at) >= len(classes) or len(set(at)) != len(at):
             raise ModelFileError("the groups of labels are damaged.")
         groups[name] = classes[at]
@@ -465,7 +465,7 @@ def _to_head(
     used = _to_used_head(header, arrays, labels, K, n_columns)
     return TrainedHead(
         used.head,
-        sentence(header, "classifier_reason"),
+        check_sentence(header, "classifier_reason"),
         used.smoothing,
         np.where(agreement < 0, np.nan, agreement),
         left_out,
@@ -479,8 +479,7 @@ def _to_head(
 def _to_used_head(
     header: dict[str, Any], arrays: dict[str, Array], labels: LabelPosterior, K: int, n_columns: int
 ) -> UsedHead:
-    prefix = "head."
-    own = {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+    own = with_prefix(arrays, "head.")
     head = head_from_state(
         header["head"], own, K, n_columns, labels.frequencies, multilabel=labels.multilabel
     )
@@ -530,7 +529,7 @@ def _to_sample(
     return HeadSample(sample, header["head_follows"])
 
 
-# Labels, names and small values
+# Values of headers
 
 _JSON_KINDS = {"U": str, "i": int, "u": int, "f": float, "b": bool}
 
@@ -577,29 +576,5 @@ def _classes_from_json(stored: Any) -> Array:
     return classes
 
 
-def names(values: Any, n_terms: int) -> Array:
-    """Read the names of terms from a header; there must be one string for each term."""
-    if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
-        raise ModelFileError("names of terms must be strings: the file is damaged.")
-    if len(values) != n_terms:
-        raise ModelFileError(f"there are {n_terms} terms but {len(values)} names of them.")
-    return np.array(values, dtype=object)
-
-
-def sentence(header: dict[str, Any], key: str) -> str:
-    """Read a short text from a header."""
-    stored = header[key]
-    if not isinstance(stored, str) or len(stored) > _LONGEST_SENTENCE:
-        raise ModelFileError(f"{key} is not a short text: the file is damaged.")
-    return stored
-
-
 def _positive(values: Any, key: str) -> float:
     return check_number(values, key, least=1 / LARGEST, most=LARGEST)
-
-
-def whole(value: Any) -> int:
-    """Read a count from a header."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ModelFileError(f"a count must be a whole number; the file has {value!r}.")
-    return value

@@ -16,7 +16,7 @@ from vbnmf.core.model import Array
 from vbnmf.estimators import records
 from vbnmf.estimators.base import BaseVBNMF
 from vbnmf.estimators.online import Batches, check_batches
-from vbnmf.estimators.records import State, names
+from vbnmf.estimators.records import State
 from vbnmf.estimators.supervised import SupervisedVBNMF
 from vbnmf.estimators.unsupervised import VBNMF
 from vbnmf.estimators.validation import (
@@ -25,7 +25,7 @@ from vbnmf.estimators.validation import (
     check_threshold,
     count_threads,
 )
-from vbnmf.store import ModelFileError
+from vbnmf.store import ModelFileError, check_names
 
 _MOST_COLUMNS = (1 << 31) - 1
 
@@ -69,7 +69,7 @@ def from_state(header: dict[str, Any], arrays: dict[str, Array]) -> BaseVBNMF:
     model.fitted_ = records.from_state(header, arrays, labelled=labelled, n_features=n_features)
     model.n_features_in_ = len(model.fitted_.components.shapes) + n_features
     if "feature_names" in header:
-        model.feature_names_in_ = names(header["feature_names"], model.n_features_in_)
+        model.feature_names_in_ = check_names(header["feature_names"], model.n_features_in_)
     return model
 
 

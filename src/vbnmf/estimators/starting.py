@@ -2,13 +2,8 @@
 
 ``init="auto"`` finds components and their scopes (``vbnmf.discovery``) on the documents with known
 labels, or on a sample of them. The other initialisations are in ``vbnmf.core.starts``.
-
-A label tree is a separator in the names of labels ("comp.graphics" and "comp.windows" are in the
-group "comp"), or a mapping from each label or group to its parent group. The root, which has all
-labels, has no name.
 """
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +21,7 @@ from vbnmf.engines.local import LocalEngine
 from vbnmf.engines.mapping import ShardEngine
 from vbnmf.engines.stream import StreamEngine
 from vbnmf.estimators.labels import Targets, sums_by_group
+from vbnmf.estimators.labeltree import as_masks, check_label_tree
 from vbnmf.estimators.validation import check_scopes
 from vbnmf.shards.shard import ShardSource
 from vbnmf.shards.values import fit_type
@@ -297,7 +293,7 @@ def _sample(group: Array, sizes: Array, known: sparse.csr_array | None) -> Array
 
 
 def _at_places(group: Array, first: Array, taken: Array) -> Array:
-    """Numbers of the documents whose places in the order of groups are taken, ascending."""
+    """Return the documents whose places in the order of groups are taken, ascending."""
     found, following = [], first.copy()
     for begin in range(0, len(group), _AT_ONCE):
         here = group[begin : begin + _AT_ONCE]
@@ -311,7 +307,7 @@ def _at_places(group: Array, first: Array, taken: Array) -> Array:
     return np.concatenate(found)
 
 
-# Scopes, and the groups of a label tree
+# Scopes
 
 
 def is_scoped(scopes: Any, init: Any, targets: Targets) -> bool:
@@ -357,122 +353,6 @@ def check_start(
     if not isinstance(checked, str):
         return init, checked, groups
     searches = checked == "all" or is_scoped(scopes, init, targets)
-    if auto and not searches and K is not None and not len(groups):
+    if auto and not searches and not len(groups):
         init = "label"
     return init, None, groups
-
-
-def labels_of_groups(tree: Any, classes: Array) -> dict[str, Array]:
-    """Return the labels of each group of a label tree."""
-    return {name: classes[at] for name, at in check_label_tree(tree, classes).items()}
-
-
-def check_label_tree(tree: Any, classes: Array) -> dict[str, Array]:
-    """Return the groups of a label tree as indices into ``classes``.
-
-    Groups of one label, of all labels, and of the same labels as an earlier group are omitted.
-
-    Raises
-    ------
-    ValueError
-        The tree does not match the labels.
-    """
-    if tree is None:
-        return {}
-    labels = classes.tolist()
-    if isinstance(tree, str):
-        paths = [_prefixes(label, tree) for label in labels]
-        if not any(paths):
-            raise ValueError(
-                f"label_tree={tree!r} occurs in the name of no label; the labels are "
-                f"{_some(labels)}. Pass the separator of the levels in the names of labels."
-            )
-    elif isinstance(tree, Mapping):
-        paths = _paths(tree, labels)
-    else:
-        raise ValueError(
-            "label_tree must be a separator in the names of labels, a mapping from labels to "
-            f"their parent groups, or None; got {tree!r}."
-        )
-    members: dict[str, list[int]] = {}
-    for place, groups in enumerate(paths):
-        for group in groups:
-            members.setdefault(group, []).append(place)
-    found: dict[str, Array] = {}
-    seen: set[tuple[int, ...]] = set()
-    for name, places in members.items():
-        if 1 < len(places) < len(labels) and tuple(places) not in seen:
-            seen.add(tuple(places))
-            found[name] = np.array(places)
-    return found
-
-
-def as_masks(groups: dict[str, Array], n_labels: int) -> Array:
-    """Convert groups to rows of a matrix, (n_groups, n_labels) of bool."""
-    masks = np.zeros((len(groups), n_labels), dtype=bool)
-    for row, places in zip(masks, groups.values(), strict=True):
-        row[places] = True
-    return masks
-
-
-def as_mapping(groups: dict[str, Array]) -> dict[Any, str]:
-    """Convert groups to a mapping from indices of labels, and from groups, to parent groups."""
-    by_size = sorted(groups.items(), key=lambda group: len(group[1]))
-    above: dict[Any, str] = {}
-    for n, (name, places) in enumerate(by_size):
-        for place in places.tolist():
-            above.setdefault(place, name)
-        holds = (other for other, more in by_size[n + 1 :] if np.isin(places, more).all())
-        if (parent := next(holds, None)) is not None:
-            above[name] = parent
-    return above
-
-
-def _prefixes(label: Any, separator: str) -> list[str]:
-    """Return the ancestors of a label: the parts of its name before each separator."""
-    if not isinstance(label, str) or not separator:
-        raise ValueError(
-            "a separator as label_tree must not be empty, and needs labels that are strings; got "
-            f"{separator!r} and the label {label!r}."
-        )
-    parts = label.split(separator)
-    prefixes = [separator.join(parts[:n]) for n in range(1, len(parts))]
-    return [prefix for prefix in prefixes if prefix]
-
-
-def _paths(parents: Mapping[Any, Any], labels: list[Any]) -> list[list[str]]:
-    """Return the ancestors of each label, parents first."""
-    odd = [name for name in parents.values() if not isinstance(name, Hashable)]
-    if odd:
-        raise ValueError(
-            f"label_tree must map each label or group to the name of one group; got {_some(odd)}."
-        )
-    paths = [_path(parents, label) for label in labels]
-    known = set(labels).union(*paths)
-    unknown = [name for name in parents if name not in known]
-    if unknown:
-        raise ValueError(
-            f"label_tree has {_some(unknown)}, which is neither a label nor a group of labels; "
-            f"the labels are {_some(labels)}."
-        )
-    return [[str(name) for name in path] for path in paths]
-
-
-def _path(parents: Mapping[Any, Any], label: Any) -> list[Any]:
-    """Return the ancestors of a label, parents first. The parent of a root is None."""
-    way = [label]
-    while (above := parents.get(way[-1])) is not None:
-        if above in way:
-            loop = [*way[way.index(above) + 1 :], above]
-            raise ValueError(
-                f"label_tree has a cycle: {above!r} is its own ancestor through {_some(loop)}. "
-                "Remove one of these parents."
-            )
-        way.append(above)
-    return way[1:]
-
-
-def _some(names: list[Any]) -> str:
-    """Format the first few names."""
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown}, … ({len(names)} in all)"

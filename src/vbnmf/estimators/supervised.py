@@ -20,7 +20,7 @@ from vbnmf.estimators.heads import (
     HeadTrainer,
     check_classifier,
     check_several,
-    fit_head_on_shards,
+    fit_head,
     has_several_shards,
 )
 from vbnmf.estimators.labels import (
@@ -29,9 +29,10 @@ from vbnmf.estimators.labels import (
     check_targets,
     source_targets,
     sums_by_group,
-    warn_of_odd_labels,
     with_class_weights,
 )
+from vbnmf.estimators.labeltree import labels_of_groups
+from vbnmf.estimators.labelwarnings import warn_of_odd_labels
 from vbnmf.estimators.online import (
     Batches,
     LabelStream,
@@ -46,7 +47,7 @@ from vbnmf.estimators.posterior import (
     LabelPosterior,
     posterior_of_labels,
 )
-from vbnmf.estimators.starting import Start, check_start, is_scoped, labels_of_groups
+from vbnmf.estimators.starting import Start, check_start, is_scoped
 from vbnmf.estimators.validation import (
     USUAL_SHAPES,
     check_coef_shape,
@@ -57,7 +58,6 @@ from vbnmf.estimators.validation import (
     check_matrix,
     check_scale,
     check_source,
-    check_source_left,
     check_term_shape,
     check_terms_left,
     check_threshold,
@@ -548,9 +548,6 @@ class SupervisedVBNMF(LabelClassifier):
                 hold=hold if several else None,
             )  # fmt: skip
             counts_as = targets.known if weight is None else weight[targets.known]
-            scopes, activations, rates, shapes = posterior_of_labels(
-                outcome.fit.state, outcome.fit.stats
-            )
             labels = LabelPosterior(
                 classes=targets.classes,
                 counts=targets.counts,
@@ -559,30 +556,13 @@ class SupervisedVBNMF(LabelClassifier):
                 multilabel=targets.multilabel,
                 groups=labels_of_groups(self.label_tree, targets.classes),
                 scoped=is_scoped(self.scopes, self.init, targets),
-                scopes=scopes,
-                activations=activations,
-                rate_shapes=rates.shape,
-                rate_scales=rates.scale,
-                shapes=shapes,
+                **posterior_of_labels(outcome.fit.state, outcome.fit.stats),
             )
             trainer = HeadTrainer(
                 common.components, labels, classifier, count_threads(self.n_jobs),
                 self._reporter(self.n_init - 1),
             )  # fmt: skip
-            V = outcome.coefficients
-            if several:
-                assert outcome.engine is not None
-                head = fit_head_on_shards(
-                    trainer, X, outcome.engine, outcome.fit.state, targets, weight
-                )
-            else:
-                assert V is not None
-                every, each = np.arange(X.shape[0]), np.ones(X.shape[0])
-                in_memory = of_head.take(every) if isinstance(of_head, ShardSource) else of_head
-                weights = each if weight is None else weight
-                head = trainer.train(in_memory, V, targets, weights, outcome.fit)
-                if isinstance(X, ShardSource):
-                    head = replace(head, documents=every)
+            head = fit_head(trainer, X, of_head, outcome, targets, weight)
         assert outcome.term_documents is not None
         fitted = FittedLabels(
             components=common.components,
@@ -593,7 +573,7 @@ class SupervisedVBNMF(LabelClassifier):
             counts=counts_of_fit(outcome.term_documents, X.shape[0]),
             head=head,
         )
-        return fitted, V
+        return fitted, outcome.coefficients
 
     def _after_first_batch(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> FittedLabels:
         most = check_batches(self.batches).head_samples
@@ -685,4 +665,4 @@ def _check_weight_left(X: Any, targets: Targets, weight: Array | None) -> None:
             "all documents with known labels have weight zero, so there is nothing to learn labels "
             "from. Check sample_weight and class_weight."
         )
-    (check_source_left if is_source(X) else check_terms_left)(X, weight)
+    check_terms_left(X, weight)

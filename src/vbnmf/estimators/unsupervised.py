@@ -19,7 +19,6 @@ from vbnmf.estimators.validation import (
     check_matrix,
     check_scale,
     check_source,
-    check_source_left,
     check_term_shape,
     check_terms_left,
     check_weights,
@@ -336,11 +335,10 @@ class VBNMF(BaseVBNMF):
             if is_source(X):
                 X = check_source(self, X)
                 weight = source_weights(X, sample_weight)
-                check_source_left(X, weight)
             else:
                 X = check_matrix(self, X, reset=True)
                 weight = check_weights(sample_weight, X.shape[0])
-                check_terms_left(X, weight)
+            check_terms_left(X, weight)
             best, fitted = self._fit(X, weight=weight, coefficients=coefficients)
         return fitted, best.coefficients
 

@@ -363,13 +363,6 @@ def check_weights(sample_weight: Any, n_docs: int, name: str = "sample_weight") 
     return None if (weight == 1).all() else weight
 
 
-def check_terms_left(X: sparse.csr_array, weight: Array | None) -> None:
-    """Refuse sample weights that leave only empty documents, or that overflow."""
-    if weight is None:
-        return
-    check_weighted_sum(weighted_sum(X, weight))
-
-
 def count_threads(n_jobs: Any) -> int:
     """Return the number of threads for ``n_jobs``, as in the glossary of scikit-learn.
 
@@ -442,11 +435,15 @@ def source_weights(X: Any, sample_weight: Any) -> Array | None:
     return check_weights(given, X.shape[0])
 
 
-def check_source_left(X: Any, weight: Array | None) -> None:
+def check_terms_left(X: Any, weight: Array | None) -> None:
     """Refuse sample weights that leave only empty documents, or that overflow."""
-    if weight is not None:
-        each = (weight[a:b] for _number, a, b in _spans(X))
-        check_weighted_sum(sum(_by_shard(X, weighted_sum, each)))
+    if weight is None:
+        return
+    if not is_source(X):
+        check_weighted_sum(weighted_sum(X, weight))
+        return
+    each = (weight[a:b] for _number, a, b in _spans(X))
+    check_weighted_sum(sum(_by_shard(X, weighted_sum, each)))
 
 
 def _by_shard(X: Any, work: Callable[..., Any], each: Iterable[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import content_keys, is_empty
-from vbnmf.prediction.head import LEAST_DIFFERENT
+from vbnmf.prediction.trainingdata import LEAST_DIFFERENT
 
 if TYPE_CHECKING:
     from vbnmf.evaluation.parts import Part

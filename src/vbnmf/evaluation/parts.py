@@ -10,7 +10,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import leading
-from vbnmf.description.components import lasting, naming_terms
+from vbnmf.description.components import estimator_of, lasting, naming_terms
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.evaluation.judging import Judged, judge
 from vbnmf.evaluation.statements import Statements, statements_of_labels
@@ -37,7 +37,7 @@ class Subject:
 
     def __init__(self, model: Any, names: Sequence[str]) -> None:
         self.model, self.names = model, list(names)
-        self.estimator: Any = getattr(model, "estimator_", model)
+        self.estimator: Any = estimator_of(model)
 
     @property
     def has_labels(self) -> bool:

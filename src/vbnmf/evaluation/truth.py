@@ -12,7 +12,8 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.data.labels import KnownLabels
-from vbnmf.estimators.labels import check_targets, is_indicator
+from vbnmf.estimators.labelforms import is_indicator
+from vbnmf.estimators.labels import check_targets
 from vbnmf.evaluation.parts import Part, Subject
 from vbnmf.pipeline import DocumentModel
 

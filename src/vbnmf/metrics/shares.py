@@ -26,6 +26,9 @@ from vbnmf.core.model import Array
 LEVEL = 0.95
 """Probability of the intervals."""
 
+REACH = 1.959963984540054
+"""Standard errors from the middle of an interval of 95 % to its ends."""
+
 
 def share_interval(part: Any, whole: Any, *, level: float = LEVEL) -> tuple[Array, Array]:
     """Compute the interval of a share of documents.

@@ -7,7 +7,6 @@ from math import isnan
 from vbnmf.paper.results import (
     Choice,
     ResultRow,
-    Spread,
     choose_peak,
     choose_validated,
     distinct,
@@ -205,10 +204,3 @@ def difference(ours: float, paper: float) -> str:
 def between(least: float | None, most: float | None) -> str:
     """Format a range; empty if there is none."""
     return "" if least is None or most is None else f"[{least:.4f}, {most:.4f}]"
-
-
-def with_range(summary: Spread) -> str:
-    """Format a mean with its range."""
-    if summary.n < 2:
-        return number(summary.mean)
-    return f"{number(summary.mean)} [{summary.least:.4f}, {summary.most:.4f}]"

@@ -24,7 +24,7 @@ from vbnmf.description.showing import ShowsComponents, ShowsLabels
 from vbnmf.distributed import backend, is_texts
 from vbnmf.engines.backends import computed
 from vbnmf.estimators import VBNMF, SupervisedVBNMF, saving
-from vbnmf.estimators.labels import is_indicator
+from vbnmf.estimators.labelforms import is_indicator
 from vbnmf.estimators.validation import check_fitted
 from vbnmf.pipeline.batches import LearnsDocuments
 from vbnmf.pipeline.headfeatures import add_features, check_features

@@ -303,7 +303,7 @@ class _Problem:
         return value + float(away @ away) / 2, gradient + away
 
     def _one_label(self, logits: Array, noise: float) -> Likelihood:
-        """The memory of the logits is used."""
+        """Compute the likelihood of documents with one label each, in the memory of the logits."""
         logits -= logits.max(axis=0)
         P = np.exp(logits, out=logits)
         P /= P.sum(axis=0)

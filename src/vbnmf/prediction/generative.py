@@ -24,8 +24,9 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import is_empty, leading, without_unused_terms
 from vbnmf.prediction.calibration import calibrate
 from vbnmf.prediction.evidence import left_out, mean_over_terms
-from vbnmf.prediction.head import Head, Posterior, Trained, Training, unfinished_calibration
+from vbnmf.prediction.head import Head, Posterior, Trained, unfinished_calibration
 from vbnmf.prediction.novelty import Novelty
+from vbnmf.prediction.trainingdata import Training
 
 USUAL_SLOPE = 10.0
 """Slope from scores to logits that calibration starts from."""

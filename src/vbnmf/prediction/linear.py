@@ -29,14 +29,13 @@ from vbnmf.prediction.head import (
     Replacement,
     Sizes,
     Trained,
-    Training,
-    TrainingDocuments,
     unfinished_calibration,
 )
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.scaling import Scaling, standardise, whiten
 from vbnmf.prediction.selftraining import Featured
 from vbnmf.prediction.thresholds import Thresholds
+from vbnmf.prediction.trainingdata import Training, TrainingDocuments
 from vbnmf.store import (
     LARGEST_WEIGHT,
     ModelFileError,

@@ -26,9 +26,9 @@ from vbnmf.prediction import fullbatch
 from vbnmf.prediction.dividing import held_out
 from vbnmf.prediction.evidence import evidence_left_out
 from vbnmf.prediction.fullbatch import Features, HingeSums, Solved
-from vbnmf.prediction.head import Posterior, Report, Trained, unfinished_calibration
+from vbnmf.prediction.head import Posterior, Trained, unfinished_calibration
 from vbnmf.prediction.linear import HeldOut, Linear, LinearHead, assemble
-from vbnmf.prediction.machines import ENOUGH
+from vbnmf.prediction.machines import ENOUGH, Report
 from vbnmf.prediction.scaling import Scaling
 from vbnmf.shards import work as shardwork
 from vbnmf.shards.shard import Local, OpenShard

@@ -14,25 +14,18 @@ from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, leading
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
-from vbnmf.prediction.head import (
-    Head,
-    Posterior,
-    Report,
-    Sizes,
-    Trained,
-    Training,
-    TrainingDocuments,
-    Without,
-)
+from vbnmf.prediction.head import Head, Posterior, Sizes, Trained
 from vbnmf.prediction.linear import (
     LEAST_DOCUMENTS,
     ComponentsHead,
     WordsHead,
     has_many_labels,
 )
+from vbnmf.prediction.machines import Report
 from vbnmf.prediction.novelty import Novelty
 from vbnmf.prediction.thresholds import Thresholds
-from vbnmf.store import LARGEST, ModelFileError, check_number
+from vbnmf.prediction.trainingdata import Training, TrainingDocuments, Without
+from vbnmf.store import LARGEST, ModelFileError, check_number, with_prefix
 
 HEADS: dict[str, type[Head]] = {
     WordsHead.name: WordsHead,
@@ -167,18 +160,19 @@ def head_from_state(
         raise ModelFileError(f"the prediction head {name!r} is not one of {', '.join(HEADS)}.")
     if multilabel and not HEADS[name].predicts_several:
         raise ModelFileError(f"the prediction head {name!r} cannot predict several labels.")
-    parts, of_novelty, of_thresholds = (
-        {key[len(prefix) :]: a for key, a in arrays.items() if key.startswith(prefix)}
-        for prefix in ("calibration.", "novelty.", "thresholds.")
+    calibration = Calibration.from_state(
+        header["calibration"], with_prefix(arrays, "calibration."), frequencies, multilabel
     )
-    calibration = Calibration.from_state(header["calibration"], parts, frequencies, multilabel)
     threshold = check_number(header, "threshold", least=1 / LARGEST, most=1)
     sizes = Sizes(len(frequencies), n_components, n_columns)
     head = HEADS[name].from_state(header, arrays, sizes, calibration, threshold)
     thresholds = None
     if multilabel and "thresholds" in header:
-        thresholds = Thresholds.from_state(header["thresholds"], of_thresholds, len(frequencies))
-    return replace(head, thresholds=thresholds, novelty=Novelty.from_array(of_novelty))
+        thresholds = Thresholds.from_state(
+            header["thresholds"], with_prefix(arrays, "thresholds."), len(frequencies)
+        )
+    novelty = Novelty.from_array(with_prefix(arrays, "novelty."))
+    return replace(head, thresholds=thresholds, novelty=novelty)
 
 
 def _choose(training: Training, *, all_known: bool) -> Trained:

@@ -30,7 +30,7 @@ from scipy.special import chdtrc
 from vbnmf.core.model import Array
 from vbnmf.data.documents import is_missing
 from vbnmf.evaluation.parts import Part
-from vbnmf.metrics.shares import adjusted, share_interval
+from vbnmf.metrics.shares import REACH, adjusted, share_interval
 from vbnmf.reviewing.contrast import component_shares
 
 VALUE, OTHER, ODD, EMPTY = "value", "other", "odd", "empty"
@@ -44,7 +44,6 @@ _MOST_DAYS = 31
 _DATES = 0.95  # share of the cells that must be dates
 _LEAST_EXPECTED = 3.0  # documents
 _FEWEST = 20  # documents of a group by which components are compared
-_REACH = 1.959963984540054  # standard errors of an interval of 95 %
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2}))?(?:[T ]\d.*)?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?:[T, ].*)?")
@@ -321,8 +320,8 @@ def shares_of_components(part: Part, column: Column) -> Shares:
         found = component_shares(part, chosen) if sizes[group] else None
         if found is not None:
             values[:, group], errors[:, group] = np.array(found).T
-    low = np.maximum(values - _REACH * errors, 0)
-    high = np.minimum(values + _REACH * errors, 1)
+    low = np.maximum(values - REACH * errors, 0)
+    high = np.minimum(values + REACH * errors, 1)
     named = np.array([one.kind in (VALUE, OTHER) for one in column.groups])
     enough = named & (sizes >= _FEWEST)
     p_values = [

@@ -20,7 +20,7 @@ from vbnmf.core.model import Array
 from vbnmf.description.components import component_names
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.logodds import log_odds, rank_scores
-from vbnmf.metrics.shares import adjusted, difference_interval, two_sided
+from vbnmf.metrics.shares import REACH, adjusted, difference_interval, two_sided
 from vbnmf.reviewing.contrast import component_shares
 from vbnmf.text import DocumentVectorizer
 from vbnmf.text.vectorizer import documents_of_terms
@@ -31,7 +31,6 @@ SIGNIFICANT = 0.05
 """Adjusted p-value below which a word is listed."""
 
 _FEWEST = 3  # documents that a listed word needs now, if there are as many
-_REACH = 1.959963984540054  # standard errors of an interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -223,8 +222,8 @@ def _components(then: Part, now: Part) -> list[ChangedShare]:
                 before[k].value,
                 after[k].value,
                 None,
-                differences[k] - _REACH * errors[k],
-                differences[k] + _REACH * errors[k],
+                differences[k] - REACH * errors[k],
+                differences[k] + REACH * errors[k],
                 float(p_values[k]),
             )
             for k in range(len(names))

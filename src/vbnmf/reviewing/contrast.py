@@ -35,7 +35,7 @@ from vbnmf.evaluation.parts import Part
 from vbnmf.metrics.logodds import log_odds, rank_scores
 from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.ratios import Estimate, ratio
-from vbnmf.metrics.shares import adjusted, two_sided
+from vbnmf.metrics.shares import REACH, adjusted, two_sided
 
 SIGNIFICANT = 0.05
 """Adjusted p-value below which a word is listed as more frequent on one side."""
@@ -47,7 +47,6 @@ _TWICE = 2.0  # ratio of the shares from which on a component is of one side
 _FEWEST = 2  # documents of a side that a listed word needs
 _MOST_COMPARED = 2000  # documents of a side among which the closest ones are searched
 _FEW_TERMS = 10  # documents with at most this many terms are alike by chance
-_REACH = 1.959963984540054  # standard errors of an interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -368,7 +367,7 @@ def _components(part: Part, a: Array, b: Array) -> list[ContrastedComponent]:
         if max(of_a.value, of_b.value) < MATTERS:
             continue
         difference = of_a.value - of_b.value
-        reach = _REACH * float(np.hypot(of_a.error, of_b.error))
+        reach = REACH * float(np.hypot(of_a.error, of_b.error))
         low, high = difference - reach, difference + reach
         side = "both"
         if max(of_a.value, of_b.value) >= _TWICE * min(of_a.value, of_b.value):

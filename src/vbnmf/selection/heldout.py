@@ -16,7 +16,7 @@ from sklearn.base import clone
 from vbnmf.core.model import Array
 from vbnmf.estimators import SupervisedVBNMF
 from vbnmf.estimators.labels import Targets, check_targets
-from vbnmf.estimators.starting import as_mapping, check_label_tree
+from vbnmf.estimators.labeltree import as_mapping, check_label_tree
 from vbnmf.estimators.validation import check_matrix
 from vbnmf.evaluation import Evaluation, measures
 from vbnmf.evaluation.parts import Subject

@@ -85,7 +85,7 @@ class Entry:
     files: dict[str, tuple[int, int]]  # bytes and CRC-32 by the name of an array
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """Return the same in types of JSON."""
         files = {name: list(numbers) for name, numbers in sorted(self.files.items())}
         return {"name": self.name, "n_docs": self.n_docs, "nnz": self.nnz, "files": files}
 
@@ -489,7 +489,7 @@ def _path(folder: Path, shard: str, name: str) -> Path:
 
 
 def checksum(path: Path) -> int:
-    """CRC-32 of a file."""
+    """Compute the CRC-32 of a file."""
     crc, part = 0, memoryview(bytearray(1 << 16))
     with open(path, "rb", buffering=0) as file:
         while n_read := file.readinto(part):

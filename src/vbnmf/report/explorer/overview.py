@@ -21,7 +21,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.parts import Part
 from vbnmf.metrics import score_predictions
-from vbnmf.metrics.shares import share_interval
+from vbnmf.metrics.shares import REACH, share_interval
 from vbnmf.report.explorer.packing import probability, rounded
 from vbnmf.reviewing.acceptance import FEWEST, Acceptance
 from vbnmf.reviewing.labelerrors import MISSING, LabelErrors, Suspect, find_label_errors
@@ -30,7 +30,6 @@ from vbnmf.reviewing.structure import confusions
 GOAL = 0.95
 """Share of accepted predictions that must be right on the first screen."""
 _STEPS = 100  # thresholds are hundredths
-_Z = 1.959963984540054  # quantile of the normal distribution, for intervals of 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ def _score(part: Part) -> list[float | None]:
     labels = None if several else np.arange(part.Y.shape[1])
     scores = score_predictions(part.truth, part.predicted, labels)
     if several:
-        half = _Z * scores.standard_error
+        half = REACH * scores.standard_error
         return rounded(
             [scores.micro_f1, max(scores.micro_f1 - half, 0), min(scores.micro_f1 + half, 1)]
         )
