@@ -165,7 +165,7 @@ def shown_terms(model: Any, n: int, components: Iterable[int] | None = None) -> 
 
 def from_prior(model: Any, components: Iterable[int], terms: Array) -> Array:
     """Return whether the weight of each listed term of a component is mostly the prior, (n, m)."""
-    fitted = getattr(model, "estimator_", model).fitted_
+    fitted = estimator_of(model).fitted_
     return np.asarray(fitted.components.from_prior(list(components), terms))
 
 
