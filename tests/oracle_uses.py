@@ -7,11 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from oracle import Array, gamma_mean, gamma_mean_log
 from scipy.special import softmax
+
+
+def naming_terms(estimator: Any, n: int) -> list[list[int]]:
+    """First n describing terms of each component whose shape is at least twice that of the prior.
+
+    Without any, a component has its heaviest term; if it has faded, it has none.
+    """
+    least = 2 * estimator.hyperparameters_["term_shape"]
+    lists = []
+    for k, terms in enumerate(estimator.describing_terms_):
+        kept = [int(w) for w in terms if estimator.component_shapes_[k, w] >= least]
+        heaviest = [] if estimator.faded_[k] else [int(estimator.components_[k].argmax())]
+        lists.append(kept[:n] or heaviest)
+    return lists
 
 
 def project(
@@ -188,6 +203,20 @@ def describing_terms(
         for k in sorted(range(K), key=lambda k: -best(k)[0]):
             lists[k].append(best(k)[1])
     return lists
+
+
+def npmi_of_lists(lists: Sequence[Sequence[int]], X: ArrayLike) -> list[float]:
+    """Mean NPMI over the pairs of each list of terms by documents, 0 for lists of one term."""
+    has = np.asarray(X) > 0
+
+    def of_pair(i: int, j: int) -> float:
+        p_i, p_j, both = has[:, i].mean(), has[:, j].mean(), (has[:, i] & has[:, j]).mean()
+        if both in (0, 1):
+            return both - 1 if p_i * p_j else 0.0
+        return float(np.log(both / (p_i * p_j)) / -np.log(both))
+
+    pairs = [[of_pair(i, j) for a, i in enumerate(row) for j in row[a + 1 :]] for row in lists]
+    return [float(np.mean(of)) if of else 0.0 for of in pairs]
 
 
 def as_weights(lists: ArrayLike, n_terms: int) -> Array:

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from oracle_uses import naming_terms
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 
@@ -79,9 +80,9 @@ class TestLabelMap:
         assert sorted(rows) == [0, 1, 2]
         assert sorted(columns) == list(range(6))
         np.testing.assert_allclose(display.im_.get_array(), A[np.ix_(rows, columns)])
-        top = model.describing_terms_
+        top = naming_terms(model, 2)
         called = [
-            f"{k} (faded)" if model.faded_[k] else f"{k} {WORDS[top[k, 0]]} {WORDS[top[k, 1]]}"
+            f"{k} (faded)" if model.faded_[k] else " ".join([str(k), *(WORDS[w] for w in top[k])])
             for k in columns
         ]
         assert names_on(display.ax_.xaxis) == called

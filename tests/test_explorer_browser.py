@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from explorer_browser import heading, jump, ready, unavailable
 from explorer_pages import HOSTILE, KINDS, page, usual
-from oracle_uses import relevance
+from oracle_uses import naming_terms, relevance
 
 from vbnmf.report.explorer import Report
 from vbnmf.report.explorer.payload import STEPS, TOP
@@ -195,11 +195,12 @@ def test_ranks_of_terms(visit):
     model = usual()[0]
     of = model.estimator_
     place = {term: w for w, term in enumerate(model.terms_)}
+    least = 2 * of.hyperparameters_["term_shape"]
     tab = visit(page("usual"))
     orders = set()
-    for k in (0, 3):
+    for k in (0, 2, 3):
         jump(tab, f"view=component&k={k}")
-        assert terms(tab) == model.terms_[of.describing_terms_[k]].tolist()
+        assert terms(tab) == model.terms_[naming_terms(of, TOP)[k]].tolist()
         named = tab.inner_text("#heading bdi").split()
         assert terms(tab)[: len(named)] == named
         assert not tab.locator("#relevance").count()
@@ -209,7 +210,9 @@ def test_ranks_of_terms(visit):
             tab.fill("#relevance", str(step))
             scores = relevance(of.components_, model.vectorizer_.idf_, of.faded_, lam)[k]
             shown = [place[term] for term in terms(tab)]
-            best = np.sort(scores)[::-1][:TOP]
+            scores[of.component_shapes_[k] < least] = 0  # of the prior
+            assert scores[shown].all()
+            best = np.sort(scores)[::-1][: min(TOP, np.count_nonzero(scores))]
             # numbers on the page are rounded: terms that are nearly the same may change places
             np.testing.assert_allclose(scores[shown], best, rtol=1e-3, atol=1e-3 * best[0])
             orders.add(tuple(shown))

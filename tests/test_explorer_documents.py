@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from cliruns import ok
 from explorer_pages import analysed, counts, fit, quality, restored, several, unpacked, usual
-from oracle_uses import as_weights
+from oracle_uses import naming_terms, npmi_of_lists
 from scipy import sparse
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
 from vbnmf import DocumentModel, SupervisedVBNMF
-from vbnmf.metrics import document_npmi
 from vbnmf.metrics.shares import share_interval
 from vbnmf.report.explorer import explore
 from vbnmf.report.explorer import page as page_module
@@ -343,8 +342,8 @@ class TestQuality:
         assert found == pytest.approx(recall.tolist(), rel=1e-3)
         X = model.vectorize(texts)
         of = model.estimator_
-        npmi = document_npmi(as_weights(of.describing_terms_, X.shape[1]), X)
-        assert payload["npmi_documents"] == pytest.approx(npmi.tolist(), rel=0.01, abs=1e-3)
+        npmi = npmi_of_lists(naming_terms(of, 10), X.toarray())
+        assert payload["npmi_documents"] == pytest.approx(npmi, rel=0.01, abs=1e-3)
 
     def test_several(self):
         model, texts, labels = several()

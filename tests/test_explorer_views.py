@@ -13,7 +13,6 @@ from vbnmf.cli.evaluate import score
 from vbnmf.description.components import label_use
 from vbnmf.description.labels import describe_labels
 from vbnmf.report.explorer import explore
-from vbnmf.report.explorer.payload import TOP
 
 FITTED = "Inter-label sparsity of the fit"
 
@@ -57,7 +56,9 @@ class TestDownloads:
         low, high = (a[0] for a in model.estimator_.component_interval(0.9, components=1))
         header, *rows = self.rows(tab, "component-1-terms")
         assert header == ["term", "share", "low", "high", "lift"]
-        assert len(rows) == min(TOP, len(model.terms_))
+        least = 2 * model.estimator_.hyperparameters_["term_shape"]  # others come from the prior
+        of_data = model.estimator_.component_shapes_[1] >= least
+        assert {term for term, *_ in rows} == set(model.terms_[of_data])
         place = {term: i for i, term in enumerate(model.terms_)}
         for term, *numbers in rows:
             i = place[term]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_uses import naming_terms, npmi_of_lists
 from properties import examples
 from scipy import sparse
 from sklearn.base import clone
@@ -13,7 +14,6 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from test_tuning import QUICK, drawn
 
 from vbnmf import SupervisedVBNMF, inter_label_sparsity
-from vbnmf.metrics import document_npmi
 from vbnmf.selection import heldout
 from vbnmf.selection.advice import Trial
 from vbnmf.selection.heldout import hold_out, prepare, score
@@ -122,11 +122,10 @@ def test_npmi_is_that_of_describing_terms():
     X, y = drawn(60, seed=1)
     split = prepare(X, y, QUICK, None, 0.3, 0)
     model = SupervisedVBNMF(4, max_iter=20, tol=0).fit(split.X, split.y)
-    first = np.zeros_like(model.components_)
-    for k, terms in enumerate(model.describing_terms_[:, :10]):
-        first[k, terms] = 1 + np.arange(len(terms))[::-1]
-    kept = ~model.faded_
-    expected = document_npmi(first[kept], split.X_validation, 10).mean()
+    lists = naming_terms(model, 10)
+    assert min(map(len, lists)) < 10  # terms of the prior are not measured
+    kept = [terms for terms, faded in zip(lists, model.faded_, strict=True) if not faded]
+    expected = np.mean(npmi_of_lists(kept, split.X_validation.toarray()))
     assert score(model, split)[0]["measures"]["npmi_documents"] == pytest.approx(expected)
 
 
