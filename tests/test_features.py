@@ -403,11 +403,8 @@ def test_marks_are_no_better_than_the_commonest_label(monkeypatch, accuracy, sai
     texts, _ = of_marks()
     y = [int(i < 150) for i in range(len(texts))]
 
-    def choose(candidates, *_, **__):
-        scores = [accuracy] if len(candidates) == 1 else [0.5, 0.9, 0.6]
-        return featurechoice.FeatureChoice(int(np.argmax(scores)), scores)
-
-    monkeypatch.setattr(featurechoice, "choose", choose)
+    scores = iter([0.5, 0.9, 0.6, accuracy])  # words, marks and pairs, pieces too, marks alone
+    monkeypatch.setattr(featurechoice.Comparison, "score", lambda self, features: next(scores))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model_of().fit(texts, y)

@@ -12,7 +12,8 @@
    in each label, offer components to labels that they explain in part, drop labels that hardly use
    a component, and reduce the number again (``vbnmf.discovery.moves``). A round is kept if fewer
    components are two topics under one name, or else if the bound is higher. If the number may vary,
-   nothing is added, because another sample leaves other things unexplained.
+   nothing is added, because another sample leaves other things unexplained, and rounds end as soon
+   as one gains little.
 5. If the number may vary, drop components that explain less than a document.
 
 Each step makes a *draft*, an initial state of a fit. Drafts are compared by the bound after the
@@ -66,6 +67,7 @@ ROUNDS = (2, 8)  # rounds of moves: fewest and most
 WORK_OF_ROUNDS = 32_000_000  # non-zeros times components times rounds, beyond the fewest
 SOFT = 1.25  # components per requested component, at most, if there may be more
 LEAST_RISE = 2e-4  # of the bound in a round, relative to it, for another round
+STEADY_RISE = 1e-3  # the same of a steady search in which no component is two topics
 SWEEPS = 10  # before the bound of a draft is computed
 SWEEPS_TO_LOOK = 3  # before what components explain is computed
 SMOOTHING = 0.2  # weight of the label's average in the terms of a cluster
@@ -156,7 +158,10 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             split = split_by_agreement(look, n_kept) if may_split else look.draft
             residual = look.residual
             del look
-            if not fewer_glued and rise < LEAST_RISE * abs(best.bound):
+            least = 0.0 if fewer_glued else LEAST_RISE
+            if plan.steady and not now_glued:
+                least = STEADY_RISE
+            if rise < least * abs(best.bound):
                 break
             continue
         del look

@@ -6,6 +6,8 @@ best is chosen. Components are not needed for this, so features are chosen befor
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -64,20 +66,12 @@ def is_clear(difference: float, n_docs: int) -> bool:
     return difference > 2 * np.sqrt(0.5 / max(n_docs, 1))
 
 
-def choose(
-    candidates: Sequence[Callable[[], sparse.csr_array]],
-    X: sparse.csr_array,
-    labels: sparse.csr_array,
-    *,
-    multilabel: bool,
-    n_threads: int = 1,
-) -> FeatureChoice:
-    """Return the candidate with the best scores of held-out documents; the first of equals.
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Documents on which features are compared.
 
-    Parameters
+    Attributes
     ----------
-    candidates : sequence of callables
-        Each returns the features of the documents, (n_docs, n).
     X : csr_array of shape (n_docs, n_terms)
         Weights of terms, by which near-duplicates are found.
     labels : csr_array of shape (n_docs, n_labels)
@@ -87,19 +81,35 @@ def choose(
     n_threads : int
         Does not change the result.
     """
-    weight = np.ones(X.shape[0])
-    if len(weight) < LEAST_DOCUMENTS or labels.shape[1] < 2:
-        return FeatureChoice(0, [])
-    fold, Y = folds(X, weight), labels.toarray() > 0
-    scores = []
-    for features in candidates:
+
+    X: sparse.csr_array
+    labels: sparse.csr_array
+    multilabel: bool
+    n_threads: int = 1
+
+    @cached_property
+    def _fold(self) -> Array:
+        return folds(self.X, np.ones(self.X.shape[0]))
+
+    def choose(self, candidates: Sequence[Callable[[], sparse.csr_array]]) -> FeatureChoice:
+        """Return the candidate with the best score of held-out documents; the first of equals.
+
+        Each candidate returns the features of the documents, (n_docs, n).
+        """
+        n_docs, n_labels = self.labels.shape
+        if n_docs < LEAST_DOCUMENTS or n_labels < 2:
+            return FeatureChoice(0, [])
+        scores = [self.score(features()) for features in candidates]
+        return FeatureChoice(int(np.argmax(scores)), scores)
+
+    def score(self, features: sparse.csr_array) -> float:
+        """Score machines that are trained with these features, on held-out documents."""
+        weight = np.ones(features.shape[0])
         found = machines.train(
-            of_unit_length(features(), np.float32), np.zeros((len(weight), 0)), labels, weight,
-            fold, n_threads=n_threads, rough=True,
+            of_unit_length(features, np.float32), np.zeros((len(weight), 0)), self.labels, weight,
+            self._fold, n_threads=self.n_threads, rough=True,
         )  # fmt: skip
-        if multilabel:
+        if self.multilabel:
             P = 1 / (1 + np.exp(-_SLOPE * found.left_out.astype(np.float64)))
-            scores.append(best_threshold(P, Y, weight)[1])
-        else:
-            scores.append(float((found.left_out.argmax(axis=1) == labels.indices).mean()))
-    return FeatureChoice(int(np.argmax(scores)), scores)
+            return best_threshold(P, self.labels.toarray() > 0, weight)[1]
+        return float((found.left_out.argmax(axis=1) == self.labels.indices).mean())
