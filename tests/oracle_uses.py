@@ -205,6 +205,28 @@ def describing_terms(
     return lists
 
 
+def share_by_chance(
+    inside: Sequence[int], N: int, outside: Sequence[int], M: int, totals: Sequence[int]
+) -> list[float]:
+    """For each term, the share of terms as unlikely in a label that may be there by chance.
+
+    Straight from the definition, with binomial tails as sums.
+    """
+    q = N / (N + M)
+
+    def tail(n: int, total: int) -> float:
+        return sum(math.comb(total, i) * q**i * (1 - q) ** (total - i) for i in range(n, total + 1))
+
+    near = 1 + 1e-9  # equal probabilities may differ by rounding
+    P = [tail(n, n + m) for n, m in zip(inside, outside, strict=True)]
+
+    def share(p: float) -> float:
+        reachable = sum(q**total <= p * near for total in totals)
+        return p * reachable / sum(other <= p * near for other in P)
+
+    return [min(1.0, *(share(other) for other in P if other * near >= p)) for p in P]
+
+
 def npmi_of_lists(lists: Sequence[Sequence[int]], X: ArrayLike) -> list[float]:
     """Mean NPMI over the pairs of each list of terms by documents, 0 for lists of one term."""
     has = np.asarray(X) > 0

@@ -256,3 +256,19 @@ class TestMended:
         tab.emulate_media(media="print")
         box = tab.locator(".map table").bounding_box()
         assert 300 < box["width"] <= 960
+
+
+def test_words_that_may_be_chance(visit):
+    """The first screen leaves them out, and the view of a label marks them."""
+    texts, labels = make_corpus(3, n_each=40)
+    labels = np.random.default_rng(1).permutation(labels).tolist()
+    random = explore(DocumentModel(SupervisedVBNMF(6, max_iter=5)).fit(texts, labels), texts)
+    tab = visit(random)
+    assert set(tab.locator(".labels tbody td.words").all_inner_texts()) == {"all may be chance"}
+    jump(tab, "view=label&l=0")
+    shown = tab.locator("td .quiet", has_text="elsewhere").all_inner_texts()
+    assert shown
+    assert all(text.endswith("; may be chance") for text in shown)
+    assert "if documents had their labels at random" in tab.inner_text("main")
+    tab = visit(page("usual"))
+    assert "chance" not in tab.inner_text(".labels tbody")

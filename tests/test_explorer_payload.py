@@ -8,7 +8,7 @@ from explorer_pages import fit, several, usual
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracle_uses import relevance
+from oracle_uses import relevance, share_by_chance
 
 from vbnmf import VBNMF, DocumentModel
 from vbnmf.description.components import label_use, naming_terms
@@ -112,7 +112,15 @@ class TestLabels:
             rows = np.array([one == label["name"] for one in labels])
             assert label["elsewhere"] == (~rows).sum()
             assert {names[w] for w, *_ in label["terms"][:4]} <= set(WORDS[label["name"]])
-            for w, here, elsewhere, odds, low, high in label["terms"]:
+            counted = X[rows].sum(axis=0), X[~rows].sum(axis=0)
+            there = np.flatnonzero(counted[0])
+            inside, outside = (some[there].tolist() for some in counted)
+            chance = share_by_chance(
+                inside, int(rows.sum()), outside, int((~rows).sum()), sum(counted).tolist()
+            )
+            for w, here, elsewhere, odds, low, high, may_be_chance in label["terms"]:
+                place = np.searchsorted(there, all_names.index(names[w]))
+                assert may_be_chance == (chance[place] >= 0.5)
                 has = X[:, all_names.index(names[w])]
                 assert (here, elsewhere) == (has[rows].sum(), has[~rows].sum())
                 assert here / rows.sum() > elsewhere / (~rows).sum()

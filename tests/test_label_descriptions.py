@@ -1,11 +1,13 @@
 """What ``vbnmf labels`` and ``describe_labels`` say, recounted from the raw texts."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cliruns import make_corpus, ok, run, write_csv
+from oracle_uses import share_by_chance
 from scipy import io, sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
@@ -33,7 +35,21 @@ def assert_true(described, texts, labels):
         here = [s for s, of in zip(sets, labels, strict=True) if name in of]
         others = [s for s, of in zip(sets, labels, strict=True) if name not in of]
         assert (one["documents"], one["elsewhere"]) == (len(here), len(others))
+        totals = Counter(word for s in sets for word in s)
+        totals = {word: n for word, n in totals.items() if n < len(sets)}  # others weigh nothing
+        of_label = [word for word in totals if any(word in s for s in here)]
+        inside = [sum(word in s for s in here) for word in of_label]
+        outside = [totals[word] - n for word, n in zip(of_label, inside, strict=True)]
+        chances = (
+            share_by_chance(inside, len(here), outside, len(others), list(totals.values()))
+            if others
+            else [0.0] * len(of_label)
+        )
+        chance = dict(zip(of_label, chances, strict=True))
+        may_be = [term["by_chance"] >= 0.5 for term in one["terms"]]
+        assert may_be == sorted(may_be)  # those that may be chance come last
         for term in one["terms"]:
+            assert term["by_chance"] == pytest.approx(chance[term["term"]], abs=1e-4)
             n, m = (sum(term["term"] in s for s in part) for part in (here, others))
             assert (term["documents"], term["elsewhere"]) == (n, m)
             assert n >= min(2, len(here))
@@ -233,6 +249,22 @@ def test_table(tmp_path, monkeypatch):
         assert "expected share" in block
         assert all(near["label"] in block for near in one["nearest"])
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_words_of_random_labels_may_be_chance(tmp_path):
+    """All of them, in the terminal and in JSON; with labels that fit the texts, hardly any."""
+    texts, labels = make_corpus(3, n_each=40)
+    rng = np.random.default_rng(1)
+    for name, given, share in (("fitting", labels, 0.2), ("random", rng.permutation(labels), 1.0)):
+        write_csv(tmp_path / f"{name}.csv", texts, list(given))
+        model = tmp_path / f"{name}.m"
+        ok("fit", tmp_path / f"{name}.csv", "--label", "label", *FIT, "--out", model)
+        found = ok("labels", model, "--json").json
+        flagged = [term["by_chance"] >= 0.5 for one in found for term in one["terms"]]
+        assert (min(flagged), np.mean(flagged) <= share) == (name == "random", True)
+        out = ok("labels", model).out
+        assert ("\nterms: " in out) == (name == "fitting")
+        assert ("\nmay be chance: " in out) == any(flagged)
 
 
 def test_a_label_without_terms_says_what_holds(tmp_path):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_uses import share_by_chance as by_definition
 
-from vbnmf.metrics import characteristic_terms, log_odds
+from vbnmf.metrics import characteristic_terms, log_odds, share_by_chance
 
 
 def by_hand(n, N, m, M, level):
@@ -102,3 +103,38 @@ class TestCharacteristicTerms:
 
     def test_a_label_without_documents(self):
         assert characteristic_terms([0, 0], 0, [4, 5], 10, 3).tolist() == []
+
+
+class TestChance:
+    @given(st.data())
+    def test_the_definition(self, data):
+        N, M = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 30))
+        n = data.draw(st.lists(st.integers(0, N), min_size=1, max_size=12))
+        m = [data.draw(st.integers(int(a == 0), M)) for a in n]
+        elsewhere = data.draw(st.lists(st.integers(1, M), max_size=20))
+        totals = [a + b for a, b in zip(n, m, strict=True)] + elsewhere
+        found = share_by_chance(n, N, m, M, totals)
+        assert found.tolist() == pytest.approx(by_definition(n, N, m, M, totals))
+
+    def test_terms_of_random_labels_are_chance(self):
+        rng = np.random.default_rng(0)
+        frequency = np.minimum(3 / (1 + np.arange(2000)), 0.5)
+        X = rng.random((600, 2000)) < frequency
+        for label in (np.arange(600) < 60, np.arange(600) < 300):
+            n, m = X[label].sum(axis=0), X[~label].sum(axis=0)
+            found = share_by_chance(n, label.sum(), m, (~label).sum(), n + m)
+            assert found.min() > 0.3
+
+    def test_terms_of_a_topic_are_not(self):
+        rng = np.random.default_rng(0)
+        X = rng.random((600, 2000)) < 0.01
+        X[:60, :5] = rng.random((60, 5)) < 0.3
+        n, m = X[:60].sum(axis=0), X[60:].sum(axis=0)
+        found = share_by_chance(n, 60, m, 540, n + m)
+        assert found[:5].max() < 0.01
+        assert found[5:].min() > 0.3
+
+    def test_there_is_nothing_to_compare_with(self):
+        assert share_by_chance([3, 0], 4, [0, 0], 0, [3, 0]).tolist() == [0, 0]
+        assert share_by_chance([0, 0], 0, [3, 1], 4, [3, 1]).tolist() == [0, 0]
+        assert share_by_chance([], 2, [], 4, [1]).tolist() == []

@@ -21,11 +21,12 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
     """Show what makes each label of MODEL.
 
     The terms of a label are more frequent in its documents than elsewhere. Beside each term is the
-    number of training documents that have it, in the label and elsewhere. The shares of components
-    are expected by the model; their terms are terms that the label's documents have, of which
-    --json lists at least 20. Of a passage that recurs, such as a signature, one term is shown, with
-    the number of documents that have at least half of the passage. The nearest labels are those
-    whose documents have the most similar terms.
+    number of training documents that have it, in the label and elsewhere. Terms that may be chance
+    come last: half or more of them could be there if documents had their labels at random. The
+    shares of components are expected by the model; their terms are terms that the label's documents
+    have, of which --json lists at least 20. Of a passage that recurs, such as a signature, one term
+    is shown, with the number of documents that have at least half of the passage. The nearest
+    labels are those whose documents have the most similar terms.
 
     \b
     Examples:
@@ -60,6 +61,7 @@ def plain(one: Any) -> dict[str, Any]:
                 "elsewhere": term.elsewhere,
                 "log_odds": round(term.log_odds, 4),
                 "interval": [round(term.low, 4), round(term.high, 4)],
+                "by_chance": rounded(term.by_chance),
                 "passage": term.passage,
             }
             for term in one.terms
@@ -85,8 +87,12 @@ def plain(one: Any) -> dict[str, Any]:
 def _block(one: Any, n_terms: int) -> str:
     """Return the lines about a label, with the first terms of each component."""
     lines = [f"{one_line(str(one.label))}: {common.counted(one.documents, 'document')}"]
-    said = [_counted(term, one) for term in one.terms]
-    lines.append(_wrapped("terms: ", said or [_no_term(one)]))
+    said = [_counted(term, one) for term in one.terms if not term.may_be_chance]
+    chance = [_counted(term, one) for term in one.terms if term.may_be_chance]
+    if said or not chance:
+        lines.append(_wrapped("terms: ", said or [_no_term(one)]))
+    if chance:
+        lines.append(_wrapped("may be chance: ", chance))
     if one.components:
         rows = [
             [str(part.component), percent(part.share), part.scope or "", part.name(n_terms)]

@@ -104,7 +104,16 @@ class Documents:
         return self.texts if self.matrix is None else self.matrix
 
     def rows(self, at: Sequence[int]) -> "Documents":
-        """Return some of the documents, in this order."""
+        """Return some of the documents, in this order.
+
+        Examples
+        --------
+        >>> from vbnmf.data import read_documents
+        >>> frame = {"text": ["green tea", "black coffee", "mint tea"], "label": ["a", "b", "a"]}
+        >>> documents = read_documents(frame, label="label")
+        >>> documents.rows([2, 0]).texts
+        ['mint tea', 'green tea']
+        """
         at = list(at)
 
         def chosen(cells: list[Any] | None) -> list[Any] | None:

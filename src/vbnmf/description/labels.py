@@ -6,7 +6,8 @@
 
 Counts are of the training documents, and hold when recounted. *Elsewhere* are all documents that
 are not known to have the label. Characteristic terms and their log-odds are those of
-``metrics.logodds``.
+``metrics.logodds``. Terms that *may be chance* come last: at least half of the terms that are as
+unlikely in the label would be there if documents had their labels at random.
 
 The terms of component k in label l are terms that documents of the label have, and that are typical
 of the component: q(w|k) > q(w) (``metrics.relevance``). The first ten are those with the largest
@@ -45,7 +46,7 @@ from vbnmf.description.components import (
     term_parts,
 )
 from vbnmf.description.scopes import Scope, scopes_of
-from vbnmf.metrics.logodds import characteristic_terms, log_odds
+from vbnmf.metrics.logodds import characteristic_terms, log_odds, share_by_chance
 from vbnmf.metrics.passages import first_of_each
 from vbnmf.metrics.relevance import TermParts
 
@@ -53,6 +54,8 @@ N_NEAREST = 3
 """Number of nearest labels."""
 LEAST_DOCUMENTS = 2
 """Documents of a label that a term needs to be said of it; one, if the label has no more."""
+CHANCE = 0.5
+"""Share of terms by chance from which on a term may be chance."""
 COMPONENT_TERMS = 20
 """Number of terms of a component in a label."""
 NOT_THERE = "(no term there)"
@@ -77,6 +80,9 @@ class TermOfLabel:
         Documents that are not known to have the label, and have the term.
     log_odds, low, high : float
         Log-odds in the label against elsewhere, and the ends of its interval of 95 %.
+    by_chance : float
+        Share of the terms that are as unlikely in the label, or more, that would be there if
+        documents had their labels at random, at most (``metrics.share_by_chance``).
     passage : int or None
         If it belongs to a passage that recurs: the number of documents, of all labels, that have at
         least half of the passage's terms. None otherwise.
@@ -89,7 +95,13 @@ class TermOfLabel:
     log_odds: float
     low: float
     high: float
+    by_chance: float
     passage: int | None = None
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether it is as likely as not that the term is there by chance."""
+        return self.by_chance >= CHANCE
 
 
 @dataclass(frozen=True)
@@ -264,6 +276,7 @@ class _Counts:
     elsewhere: Array
     n_label: int
     n_other: int
+    by_chance: Array  # ``metrics.share_by_chance``
     passage: Array  # number of each term's passage, or -1
     recurs: Sequence[int]  # documents of each passage
 
@@ -271,21 +284,28 @@ class _Counts:
     def of(cls, estimator: Any, row: int) -> "_Counts":
         counts = estimator.label_term_documents_[[row]]
         n_label = int(estimator.label_counts_[row])
+        n_other = int(estimator.n_documents_) - n_label
+        elsewhere = estimator.term_documents_[counts.indices] - counts.data
         return cls(
             counts.indices,
             counts.data,
-            estimator.term_documents_[counts.indices] - counts.data,
+            elsewhere,
             n_label,
-            int(estimator.n_documents_) - n_label,
+            n_other,
+            share_by_chance(counts.data, n_label, elsewhere, n_other, estimator.term_documents_),
             passage_of_terms(estimator)[counts.indices],
             estimator.passages_.documents,
         )
 
     def characteristic(self, n_terms: int) -> Array:
-        """Return places of the characteristic terms, one of each passage."""
+        """Return places of the characteristic terms, one of each passage.
+
+        Those that may be chance come last.
+        """
         ranked = characteristic_terms(
             self.documents, self.n_label, self.elsewhere, self.n_other, len(self.columns)
         )
+        ranked = ranked[np.argsort(self.by_chance[ranked] >= CHANCE, kind="stable")]
         return np.asarray(ranked[first_of_each(self.passage[ranked])][:n_terms])
 
     def described(self, at: Array, names: Sequence[str] | Array) -> list[TermOfLabel]:
@@ -301,15 +321,17 @@ class _Counts:
                 float(d),
                 float(low),
                 float(high),
+                float(chance),
                 self.recurs[p] if p >= 0 else None,
             )
-            for w, a, b, d, low, high, p in zip(
+            for w, a, b, d, low, high, chance, p in zip(
                 self.columns[at],
                 n,
                 m,
                 odds.log_odds,
                 odds.low,
                 odds.high,
+                self.by_chance[at],
                 self.passage[at],
                 strict=True,
             )

@@ -30,8 +30,8 @@ TOPICS = (
 
 LABELS = (
     "label", "documents", "elsewhere", "terms", "term_documents", "term_elsewhere",
-    "term_log_odds", "components", "component_shares", "component_names", "nearest",
-    "nearest_cosines",
+    "term_log_odds", "term_by_chance", "components", "component_shares", "component_names",
+    "nearest", "nearest_cosines",
 )  # fmt: skip
 """Columns of the table of labels."""
 
@@ -113,6 +113,7 @@ def labels_table(
             "term_documents": [term.documents for term in one.terms],
             "term_elsewhere": [term.elsewhere for term in one.terms],
             "term_log_odds": [term.log_odds for term in one.terms],
+            "term_by_chance": [term.by_chance for term in one.terms],
             "components": [part.component for part in one.components],
             "component_shares": [part.share for part in one.components],
             "component_names": [titles[part.component] for part in one.components],

@@ -10,7 +10,7 @@ from vbnmf.metrics.describing import describing_terms
 from vbnmf.metrics.diversity import exclusivity, topic_diversity
 from vbnmf.metrics.fidelity import component_fidelity, label_fidelity, share_that_holds
 from vbnmf.metrics.likelihood import completion_log_likelihood, split_documents
-from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds
+from vbnmf.metrics.logodds import LogOdds, characteristic_terms, log_odds, share_by_chance
 from vbnmf.metrics.passages import Passages, find_passages
 from vbnmf.metrics.sparsity import hoyer_sparsity, inter_label_sparsity
 
@@ -47,6 +47,7 @@ __all__ = [
     "score_predictions",
     "score_probabilities",
     "seed_stability",
+    "share_by_chance",
     "share_that_holds",
     "split_documents",
     "topic_diversity",

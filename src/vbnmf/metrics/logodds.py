@@ -12,14 +12,27 @@ This is the weighted log-odds ratio of Monroe, Colaresi and Quinn (2008) for a s
 place of a share of words, so that a word that is repeated in one document counts once. The prior is
 Beta(α_w, β_w): that of Jeffreys, and one document drawn from the corpus.
 
+If documents had the label at random, each document that has a term would have it with probability
+q = N_l / (N_l + M_l), and
+
+    P_lw    = P(Binomial(n_lw + m_lw, q) ≥ n_lw)
+    e_lw    = P_lw · number of terms v that could reach it: q^(n_lv + m_lv) ≤ P_lw
+    r_lw    = min over P ≥ P_lw of e / number of terms of the label with at most this P
+
+e is an upper limit of the number of terms that would reach P by chance (Tarone 1990), and r that of
+their share among those that do (Benjamini and Hochberg 1995).
+
+Y. Benjamini, Y. Hochberg (1995). Controlling the false discovery rate: a practical and powerful
+approach to multiple testing. Journal of the Royal Statistical Society B 57, 289-300.
 B. L. Monroe, M. P. Colaresi and K. M. Quinn (2008). Fightin' words: lexical feature selection and
 evaluation for identifying the content of political conflict. Political Analysis 16, 372-403.
+R. E. Tarone (1990). A modified Bonferroni method for discrete data. Biometrics 46, 515-522.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from vbnmf.core.model import Array
 
@@ -168,6 +181,55 @@ def characteristic_terms(
     low = log_odds(n[at], n_label, m[at], n_other).low
     score = rank_scores(n[at] / n_label, low)
     return np.asarray(at[np.argsort(-score, kind="stable")[:n_terms]])
+
+
+def share_by_chance(
+    label_documents: Any, n_label: int, other_documents: Any, n_other: int, term_documents: Any
+) -> Array:
+    """Estimate, for each term of a label, how many of the terms like it are there by chance.
+
+    Terms like it are as unlikely, or more, to be so frequent in the label if documents have the
+    label at random. The share of them that would be there by chance is at most the result.
+
+    Parameters
+    ----------
+    label_documents : array-like of int of shape (n_terms,)
+        Documents of the label that have each term.
+    n_label : int
+        Documents of the label.
+    other_documents : array-like of int of shape (n_terms,)
+        Documents outside of the label that have each term.
+    n_other : int
+        Documents outside of the label.
+    term_documents : array-like of int
+        Documents that have each term of the corpus, also terms that the label does not have.
+
+    Returns
+    -------
+    ndarray of shape (n_terms,)
+        Between 0 and 1. Zero if all documents have the label, or none.
+
+    Examples
+    --------
+    >>> from vbnmf.metrics import share_by_chance
+    >>> n, m = [23, 2, 2], [4, 0, 90]  # of 25 documents of the label, and of 1,200 others
+    >>> share_by_chance(n, 25, m, 1200, [27, 2, 92] + [2] * 900).round(2).tolist()
+    [0.0, 0.19, 1.0]
+    """
+    n, m = np.asarray(label_documents, np.float64), np.asarray(other_documents, np.float64)
+    if n_other == 0 or n_label == 0:
+        return np.zeros(n.shape)
+    q = n_label / (n_label + n_other)
+    P = np.where(n > 0, betainc(np.maximum(n, 1), m + 1, q), 1.0)  # tail of the binomial
+    order = np.argsort(P, kind="stable")
+    P = P[order]
+    totals = np.sort(np.asarray(term_documents))
+    needed = np.log(np.maximum(P, np.finfo(float).tiny)) / np.log(q)  # documents to reach P
+    expected = P * (len(totals) - np.searchsorted(totals, needed - 1e-9))
+    share = expected / np.searchsorted(P, P, side="right")
+    found = np.empty(n.shape)
+    found[order] = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0)
+    return found
 
 
 def rank_scores(share: Array, low: Array) -> Array:

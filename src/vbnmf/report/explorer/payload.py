@@ -230,8 +230,9 @@ def near_payload(model: DocumentModel, confusions: Array | None) -> list[Any]:
 def _labels(
     model: DocumentModel, apart: Array, described: list[LabelDescription] | None, places: Array
 ) -> list[dict[str, Any]]:
-    """Return the labels: for each term its position, both counts, and the log-odds with interval.
+    """Return the labels.
 
+    A term has its position, both counts, its log-odds with interval, and whether it may be chance.
     ``there`` has the terms of components in the label.
     """
     if not model.has_labels:
@@ -250,7 +251,8 @@ def _labels(
         entry["elsewhere"] = one.elsewhere
         entry["terms"] = [
             [int(places[term.column]), term.documents, term.elsewhere,
-             *(sig(value, 3) for value in (term.log_odds, term.low, term.high))]
+             *(sig(value, 3) for value in (term.log_odds, term.low, term.high)),
+             int(term.may_be_chance)]
             for term in one.terms
         ]  # fmt: skip
         entry["there"] = {

@@ -248,18 +248,18 @@ function termsThere(l, k) {
 
 function tellingTerms(l) {
   const label = data.labels[l];
-  const terms = label.terms.map(([w, here, elsewhere, odds, low, high]) => ({ w, here, elsewhere, odds, low, high }));
+  const terms = label.terms.map(([w, here, elsewhere, odds, low, high, chance]) => ({ w, here, elsewhere, odds, low, high, chance }));
   const most = label.documents;
   return section(
     "Its words",
     terms.length
-      ? `Words that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere; the documents that have each are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.`
+      ? `Words that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere; the documents that have each are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.${terms.some(({ chance }) => chance) ? " Of the words that may be chance, half or more could be there if documents had their labels at random." : ""}`
       : "No term is in a larger share of this label's documents than elsewhere.",
     downloads(
       `label-${l}-terms`,
       () => [
-        ["term", "documents", "elsewhere", "log-odds", "low", "high"],
-        ...terms.map(({ w, here, elsewhere, odds, low, high }) => [termName(w), here, elsewhere, odds, low, high]),
+        ["term", "documents", "elsewhere", "log-odds", "low", "high", "may be chance"],
+        ...terms.map(({ w, here, elsewhere, odds, low, high, chance }) => [termName(w), here, elsewhere, odds, low, high, chance ? "yes" : "no"]),
       ],
       () =>
         barsPicture(
@@ -276,9 +276,9 @@ function tellingTerms(l) {
           { name: "Word", heading: true, cell: ({ w }) => termLink(w) },
           {
             name: "Its documents; elsewhere",
-            cell: ({ here, elsewhere }) => [
+            cell: ({ here, elsewhere, chance }) => [
               twoBars(here / most, elsewhere / Math.max(label.elsewhere, 1)),
-              el("span", { class: "quiet" }, `in ${count(here)} of ${plural(most, "document")}; ${percent(label.elsewhere ? elsewhere / label.elsewhere : 0)} elsewhere`),
+              el("span", { class: "quiet" }, `in ${count(here)} of ${plural(most, "document")}; ${percent(label.elsewhere ? elsewhere / label.elsewhere : 0)} elsewhere${chance ? "; may be chance" : ""}`),
             ],
           },
           {

@@ -129,10 +129,15 @@ function partsBar(parts) {
 const legend = () =>
   scopes && el("span", { class: "legend" }, PART_NAMES.map((name) => [" ", el("span", { class: `key ${name}`, "aria-hidden": "true" }), " ", name]));
 
-// The first words of a label, each with the share of its training documents that have it
+// The first words of a label, without those that may be chance
+const firstWords = (l) => (data.labels[l].terms ?? []).filter(([, , , , , , chance]) => !chance).slice(0, SIX);
+
+// These words, each with the share of the label's training documents that have it
 function sixWords(l) {
   const { terms, documents: n } = data.labels[l];
-  return (terms ?? []).slice(0, SIX).map(([w, here], i) => [
+  const first = firstWords(l);
+  if (terms?.length && !first.length) return el("span", { class: "quiet" }, "all may be chance");
+  return first.map(([w, here], i) => [
     i > 0 && ", ",
     el("span", { class: "nowrap" }, link("term", { w }, bdi(termName(w))), " ", el("span", { class: "tag" }, `${whole(here / n)}\u00a0%`)),
   ]);
@@ -176,7 +181,7 @@ function labelTableOf(rows) {
             "div",
             { class: "narrow" },
             `${plural(data.labels[l].documents, "document")}: `,
-            (data.labels[l].terms ?? []).slice(0, SIX).map(([w, here], i) => [i > 0 && ", ", bdi(termName(w)), ` ${whole(here / data.labels[l].documents)}\u00a0%`]),
+            firstWords(l).map(([w, here], i) => [i > 0 && ", ", bdi(termName(w)), ` ${whole(here / data.labels[l].documents)}\u00a0%`]),
           ),
         ],
       },
@@ -207,7 +212,7 @@ const labelRows = (rows) => [
     labelName(l),
     data.labels[l].documents,
     ...range(SIX).flatMap((i) => {
-      const [w, here] = data.labels[l].terms?.[i] ?? [];
+      const [w, here] = firstWords(l)[i] ?? [];
       return w === undefined ? [null, null] : [termName(w), here];
     }),
     ...(scopes ? labelParts(l).map((part) => Number(part.toPrecision(5))) : []),
