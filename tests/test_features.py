@@ -404,7 +404,7 @@ def test_marks_are_no_better_than_the_commonest_label(monkeypatch, accuracy, sai
     y = [int(i < 150) for i in range(len(texts))]
 
     scores = iter([0.5, 0.9, 0.6, accuracy])  # words, marks and pairs, pieces too, marks alone
-    monkeypatch.setattr(featurechoice.Comparison, "score", lambda self, features: next(scores))
+    monkeypatch.setattr(featurechoice.FeatureTrial, "score", lambda self, features: next(scores))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model_of().fit(texts, y)

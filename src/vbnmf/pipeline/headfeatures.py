@@ -80,14 +80,14 @@ def add_features(
     if asked is None:
         rows, labels = featurechoice.sample(targets.indicators)
         some = TrainingTexts([texts[i] for i in rows], X[rows], *of)
-        compared = featurechoice.Comparison(
+        trial = featurechoice.FeatureTrial(
             sparse.csr_array(X[rows]), labels, targets.multilabel, count_threads(model.n_jobs)
         )
         fits = [lambda kinds=kinds: beside(X[rows], some.fit(kinds)[1]) for kinds in _CANDIDATES]
-        choice = compared.choose(fits)
+        choice = trial.choose(fits)
         asked, reason = _CANDIDATES[choice.chosen], _reason(choice, len(rows), targets.multilabel)
         if "marks" in asked:
-            marks, words = compared.score(some.marks()), choice.scores[0]
+            marks, words = trial.score(some.marks()), choice.scores[0]
             # F1 of a label that every document gets is not a share of documents
             commonest = 0 if targets.multilabel else labels.sum(axis=0).max() / len(rows)
             if featurechoice.is_clear(marks - max(words, commonest), len(rows)):

@@ -67,8 +67,8 @@ def is_clear(difference: float, n_docs: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Documents on which features are compared.
+class FeatureTrial:
+    """Documents on which kinds of features are tried.
 
     Attributes
     ----------
