@@ -158,10 +158,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             split = split_by_agreement(look, n_kept) if may_split else look.draft
             residual = look.residual
             del look
-            least = 0.0 if fewer_glued else LEAST_RISE
-            if plan.steady and not now_glued:
-                least = STEADY_RISE
-            if rise < least * abs(best.bound):
+            if rise < _least_rise(plan, now_glued, fewer_glued=fewer_glued) * abs(best.bound):
                 break
             continue
         del look
@@ -185,6 +182,16 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         best = filled(look, plan.n_components, explorer.label_mass)
         best = explorer.settle(best, "as many components as requested")
     return best
+
+
+def _least_rise(plan: Plan, glued: int, *, fewer_glued: bool) -> float:
+    """Return how much the bound must rise in a round for another one, relative to it.
+
+    ``glued`` components are two topics after the round. With fewer of them, the bound may fall.
+    """
+    if plan.steady and not glued:
+        return STEADY_RISE
+    return -np.inf if fewer_glued else LEAST_RISE
 
 
 def n_fixed(draft: Draft, plan: Plan) -> int:
