@@ -161,7 +161,8 @@ def _warn_of_training(part: Any, quiet: bool) -> None:
     if part.judged.are_training:
         common.message(
             f"Note: {n:,} of {of:,} documents were in training. They are predicted by models that "
-            "did not see them, so `vbnmf predict` is right more often on them.",
+            "did not see them, so `vbnmf predict` is right more often on them. All other measures "
+            "are of the model that saw them, and too good, such as the held-out log-likelihood.",
             quiet,
         )
     elif n > _RECUR * of:

@@ -209,7 +209,8 @@ class Evaluation:
     def add_part(self, part: Part) -> None:
         """Add the documents of a part of the same model."""
         if part.scored is not part:
-            part, self.n_left_out = part.scored, self.n_left_out + part.n_docs
+            self.n_left_out += int(part.judged.left_out.sum())
+            part = part.scored
         self.n_docs += part.n_docs
         self.n_labelled += part.labelled.n_docs
         for count, of in self._counts:
