@@ -115,7 +115,8 @@ def _text(found: dict[str, Any]) -> str:
         shown = table(head, rows, right=(1, 2, 3)) if rows else "no word"
         blocks.append(f"{title}\n{shown}")
     blocks.append(
-        f"Noise floor: |z| of {found['noise_floor']:.1f}; {found['words_tested']:,} words tested."
+        f"{common.counted(found['words_tested'], 'word')} compared. In random halves of one side, "
+        f"words differ by up to {found['noise_floor']:.1f} standard errors (the noise floor)."
     )
     if found["components"]:
         where = {"first": a, "second": b}
