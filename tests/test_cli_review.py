@@ -94,6 +94,13 @@ def test_evaluate_tells_training_documents(folder, tmp_path):
     assert note in ok("evaluate", model, tmp_path / "c.csv").err
 
 
+def test_evaluate_tells_training_documents_of_a_shard_folder(folder, tmp_path):
+    ok("vectorize", folder / "a.csv", "--label", "label", "--out", tmp_path / "a.shards")
+    ok("fit", tmp_path / "a.shards", "-k", "3", "--quiet", "--out", tmp_path / "m.vbnmf")
+    said = ok("evaluate", tmp_path / "m.vbnmf", tmp_path / "a.shards").err
+    assert "Note: 60 of 60 documents were in training" in said
+
+
 def test_training_documents_are_scored_by_models_that_did_not_see_them(folder):
     """All of them, and almost only them; their number is in the JSON."""
     model, file = load(folder / "a.vbnmf"), folder / "a.csv"

@@ -57,10 +57,13 @@ class Scores(Findings):
 
 
 def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> Scores:
-    """Measure a model on documents that it was not fitted to.
+    """Measure a model on labelled documents, best on documents that it was not fitted to.
 
     Scores of predictions, and whether statements about labels hold, are of the labelled documents.
-    Measures that need no labels are of all documents.
+    Measures that need no labels are of all documents. If nearly all labelled documents were in
+    training, they are predicted by models that did not see them, and ``left_out_documents`` is
+    their number; each part of ``Shards`` is decided by itself. All other measures are then too
+    good.
 
     Parameters
     ----------
