@@ -115,19 +115,48 @@ def discover(
 
 
 def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
-    """Improve a draft by moves, in rounds."""
+    """Improve a draft by moves, in rounds, and bring it to the requested number of components."""
     n_labels = len(best.mask)
     if n_labels > MOST_LABELS:
         return best
     n_kept = n_fixed(best, plan)
     # with fewer components than labels, unrelated labels must share some
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
+    best, split = _after_rounds(explorer, best, plan, n_kept, may_split=may_split)
+    if split is None:
+        return best
+    if may_split:
+        if split.K > best.K:  # otherwise the sweeps of the fit are enough
+            best.let_go()
+            split = explorer.settle(split, "components that labels agree on")
+        best = split
+        most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
+        if most < best.K:
+            look = explorer.look(best, "worth of components")
+            best = reduced(look, explorer.a_t, most, n_kept, plan)
+            best = explorer.settle(best, "fewer components")
+    if plan.soft:
+        best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
+    if plan.n_components > best.K and not plan.soft:
+        look = explorer.look(best, "what is left unexplained", residual=True)
+        best = filled(look, plan.n_components, explorer.label_mass)
+        best = explorer.settle(best, "as many components as requested")
+    return best
+
+
+def _after_rounds(
+    explorer: "_Explorer", best: Draft, plan: Plan, n_kept: int, *, may_split: bool
+) -> tuple[Draft, Draft | None]:
+    """Return the draft after rounds of moves, and the same split where labels do not agree.
+
+    The second is None if what components explain is not finite, which rounds cannot improve.
+    """
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
     adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
     look = explorer.look(replace(best), "agreement of labels", residual=adds)
     if not np.isfinite(look.worth).all():
-        return best
+        return best, None
     glued = look.glued(n_kept) if may_split else 0
     # of the best draft; a round begins with both, and so does the end
     split = split_by_agreement(look, n_kept) if may_split else look.draft
@@ -165,23 +194,7 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
         if not (adds and plan.scoped):
             break
         adds = False
-    if may_split:
-        if split.K > best.K:  # otherwise the sweeps of the fit are enough
-            best.let_go()
-            split = explorer.settle(split, "components that labels agree on")
-        best = split
-        most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
-        if most < best.K:
-            look = explorer.look(best, "worth of components")
-            best = reduced(look, explorer.a_t, most, n_kept, plan)
-            best = explorer.settle(best, "fewer components")
-    if plan.soft:
-        best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
-    if plan.n_components > best.K and not plan.soft:
-        look = explorer.look(best, "what is left unexplained", residual=True)
-        best = filled(look, plan.n_components, explorer.label_mass)
-        best = explorer.settle(best, "as many components as requested")
-    return best
+    return best, split
 
 
 def _least_rise(plan: Plan, glued: int, *, fewer_glued: bool) -> float:
