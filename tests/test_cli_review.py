@@ -168,6 +168,16 @@ def test_applied_decisions_change_exactly_these_rows(folder, tmp_path):
     assert again.read_bytes() == corrected.read_bytes()
 
 
+def test_a_file_without_decisions_is_told(folder, tmp_path):
+    """Also if labels are filled in, and only the column of decisions is empty."""
+    decisions = decide(tmp_path / "d.csv", "doc 1,,tea", "doc 2,keep,")
+    command = ("review", folder / "a.vbnmf", folder / "a.csv", "--id", "nr", "--apply", decisions)
+    said = ok(*command, "--out", tmp_path / "b.csv").err
+    assert "no row of" in said
+    assert "has the decision 'change'" in said
+    assert "0 rows changed" in said
+
+
 AWKWARD = (
     b'\xef\xbb\xbf"nr";text;"label";other\n'
     b'1;"two\nlines; and ""quotes""";"a;b" ; 7\r\n'
