@@ -376,7 +376,10 @@ def report_result(
 
 
 def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
-    """Compare the labels of documents with those predicted when the documents are left out."""
+    """Compare the labels of documents with those predicted when the documents are left out.
+
+    A single label is predicted anyway, and nothing is said of it.
+    """
     import numpy as np
 
     from vbnmf.evaluation.judging import too_few_to_leave_out
@@ -385,7 +388,7 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     fitted = model.estimator_
     P = fitted.left_out_proba_
     rows = np.flatnonzero([label is not None for label in y])
-    if fitted.multilabel_ or len(P) != len(y) or len(rows) == 0:
+    if fitted.multilabel_ or len(fitted.classes_) < 2 or len(P) != len(y) or len(rows) == 0:
         return {}
     keys = getattr(fitted, "head_document_keys_", None)
     if keys is not None and too_few_to_leave_out(keys[rows]):
