@@ -380,7 +380,7 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     import numpy as np
 
     from vbnmf.evaluation.judging import too_few_to_leave_out
-    from vbnmf.reviewing.labelerrors import right_by_chance
+    from vbnmf.metrics.shares import right_by_chance
 
     fitted = model.estimator_
     P = fitted.left_out_proba_

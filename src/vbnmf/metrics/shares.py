@@ -29,6 +29,9 @@ LEVEL = 0.95
 REACH = 1.959963984540054
 """Standard errors from the middle of an interval of 95 % to its ends."""
 
+_CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
+_FEWEST = 50  # predictions of which it is said whether they are right by chance
+
 
 def share_interval(part: Any, whole: Any, *, level: float = LEVEL) -> tuple[Array, Array]:
     """Compute the interval of a share of documents.
@@ -126,3 +129,22 @@ def adjusted(p: Any) -> Array:
     found = np.empty(len(p))
     found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return found
+
+
+def right_by_chance(labels: Array, right: Array, frequencies: Array) -> bool:
+    """Return whether predicted labels are given no more often than by chance.
+
+    With fewer than 50 predictions, nothing is said.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Predicted labels.
+    right : array of bool of shape (n,)
+        Whether each of them is given.
+    frequencies : array of shape (n_labels,)
+        Share of the training documents that have each label.
+    """
+    p = np.asarray(frequencies, np.float64)[labels]
+    excess = right.sum() - p.sum()
+    return len(p) >= _FEWEST and bool(excess <= _CLEARLY * np.sqrt((p * (1 - p)).sum()))

@@ -12,6 +12,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, leading
+from vbnmf.metrics.shares import right_by_chance
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
 from vbnmf.prediction.head import Head, Posterior, Sizes, Trained
@@ -50,6 +51,13 @@ AS_GOOD = -0.02
 It is negative: components must be better by two points. They were found with the labels of the
 documents, and sweeps without a fold do not undo all of this, so their scores of held-out documents
 may be too high (docs/explanation/deviations.md).
+"""
+
+SEEMS = 0.1
+"""Accuracy above chance below which words alone must confirm that labels can be predicted.
+
+Of random labels, left-out predictions with components were right up to 0.05 more often than by
+chance, and those with words alone were not (docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
@@ -222,6 +230,8 @@ def _with_or_without_words(training: Training) -> Trained:
     if found.rows is not None:
         n = documents.n_labels
         return found.because(f"components alone are not tried with as many as {n:,} labels")
+    if (words := _words_by_chance(training, found)) is not None:
+        return words
     begin = min(max(_DOCUMENTS_TO_BEGIN, FEW * documents.n_labels), _DOCUMENTS_TO_COMPARE)
     for most in (begin, _DOCUMENTS_TO_COMPARE):
         every = -(-len(documents.weight) // most)
@@ -253,6 +263,36 @@ def _with_or_without_words(training: Training) -> Trained:
             reason = compared(measure, loss, only, less, both)
             return found.because(reason, alone)
     return alone.because(reason, found)
+
+
+def _words_by_chance(training: Training, found: Trained) -> Trained | None:
+    """Return words alone if these are right by chance, and the head found hardly more often.
+
+    Components were found with the labels of all documents. The evidence of documents that train a
+    machine depends on the labels of those that are left out, too. So labels that nothing predicts
+    seem to be predicted a little.
+    """
+    documents, frequencies = training.documents, training.posterior.frequencies
+    if documents.multilabel or training.others is not None:
+        return None
+
+    def best_and_right(one: Trained) -> tuple[Array, Array]:
+        best = one.left_out.argmax(axis=1)
+        return best, best == documents.labels.indices
+
+    best, right = best_and_right(found)
+    above = right.mean() - frequencies[best].mean()
+    if above >= SEEMS or right_by_chance(best, right, frequencies):
+        return None
+    plain = training.every(1)
+    plain.evidence = np.zeros_like(training.evidence)
+    words = WordsHead.train(plain, "")
+    if not right_by_chance(*best_and_right(words), frequencies):
+        return None
+    accuracy, other = (documents.quality(one.left_out) for one in (words, found))
+    way, other_way = "single words, which is chance", "components too, which were found with labels"
+    measure = "accuracy on held-out documents"
+    return words.because(compared(measure, accuracy, way, other, other_way), found)
 
 
 def _with_or_without_others(training: Training) -> Trained:

@@ -42,7 +42,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.judging import Judged
 from vbnmf.evaluation.parts import Part
-from vbnmf.metrics.shares import share_interval
+from vbnmf.metrics.shares import right_by_chance, share_interval
 
 WRONG, MISSING, SUPERFLUOUS = "wrong", "missing", "superfluous"
 """Kinds of label errors. With one label a document, all are wrong labels."""
@@ -54,7 +54,6 @@ _WEIGHT, _LEAST = 4.0, 0.003  # of the score; see above
 _SURE_ENOUGH = 0.9  # mean probability of predictions below which an estimate is an upper limit
 _FEWEST_SURE = 50  # documents
 _FEWEST_PREDICTED = 5  # documents of which a median is taken
-_CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -264,25 +263,6 @@ def error_rate(sure: Array, differs: Array) -> Estimated:
         found.append(Estimated(wrong / len(some), float(low), float(high), unsure))
     least = min(one.high for one in found)
     return next(one for one in reversed(found) if one.low <= least)
-
-
-def right_by_chance(labels: Array, right: Array, frequencies: Array) -> bool:
-    """Return whether predicted labels are given no more often than by chance.
-
-    With fewer than 50 predictions, nothing is said.
-
-    Parameters
-    ----------
-    labels : array of int of shape (n,)
-        Predicted labels.
-    right : array of bool of shape (n,)
-        Whether each of them is given.
-    frequencies : array of shape (n_labels,)
-        Share of the training documents that have each label.
-    """
-    p = np.asarray(frequencies, np.float64)[labels]
-    excess = right.sum() - p.sum()
-    return len(p) >= _FEWEST_SURE and bool(excess <= _CLEARLY * np.sqrt((p * (1 - p)).sum()))
 
 
 def _several(part: Part, judged: Judged) -> LabelErrors:
