@@ -285,3 +285,24 @@ def test_training_documents_are_known_by_their_words(planted, saved):
     _, texts, labels, _, _ = planted
     part = read_part(saved, [texts[0], "leaf flour bean"], [labels[0], "tea"])
     assert part.judged.left_out.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_of_one_training_document_are_not_judged(several):
+    """Without its only document a label is unknown, so the document does not seem wrong."""
+    texts, labels = drawn(100)
+    texts += ["cocoa chocolate marshmallow whisk steep cup pot brew", "leaf green pot steep kettle"]
+    given = [*labels.tolist(), "cocoa", "coffee"]
+    if several:
+        given = [[label] for label in given]
+    model = DocumentModel(SupervisedVBNMF(n_components=4, random_state=0)).fit(texts, given)
+    found = find_label_errors(read_part(model, texts, given))
+    assert found.n_alone == 1
+    assert "One label that no other training document has is not judged." in found.in_words()
+    cocoa = model.classes_.tolist().index("cocoa")
+    assert cocoa not in [one.given for one in found.suspects]
+    assert 101 in [one.row for one in found.suspects]
+    assert found.n_judged == (102 if several else 101)
+    new = find_label_errors(read_part(model, ["leaf green pot steep kettle cup"], given[-2:-1]))
+    assert new.n_alone == 0  # the model knows the label
+    assert [one.given for one in new.suspects if one.given is not None] == [cocoa]
