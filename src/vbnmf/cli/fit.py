@@ -380,7 +380,7 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     import numpy as np
 
     from vbnmf.evaluation.judging import too_few_to_leave_out
-    from vbnmf.metrics.shares import right_by_chance
+    from vbnmf.metrics.shares import predicted_by_chance
 
     fitted = model.estimator_
     P = fitted.left_out_proba_
@@ -392,7 +392,9 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
         return {"left_out_accuracy": None, "commonest_label": None, "left_out_by_chance": None}
     given = np.asarray([y[row] for row in rows.tolist()])
     right = fitted.labels_from(P[rows]) == given
-    by_chance = right_by_chance(P[rows].argmax(axis=1), right, fitted.label_frequencies_)
+    places = {label: place for place, label in enumerate(fitted.classes_.tolist())}
+    codes = np.array([places[label] for label in given.tolist()])
+    by_chance = predicted_by_chance(P[rows], codes, fitted.label_frequencies_)
     return {
         "left_out_accuracy": rounded(right.mean()),
         "commonest_label": rounded(np.unique(given, return_counts=True)[1].max() / len(rows)),

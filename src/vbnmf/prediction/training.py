@@ -12,7 +12,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, leading
-from vbnmf.metrics.shares import right_by_chance
+from vbnmf.metrics.shares import predicted_by_chance
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
 from vbnmf.prediction.head import Head, Posterior, Sizes, Trained
@@ -196,7 +196,7 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
     if documents.multilabel:
         return found
     few = len(documents.weight) < FEW * documents.n_labels and all_known
-    wrong = _is_worse_than_none(found, documents, training.posterior)
+    wrong = not found.by_chance and _is_worse_than_none(found, documents, training.posterior)
     if not (few or wrong or found.rows is not None):
         return found
     judged = found.judged(documents)
@@ -266,7 +266,7 @@ def _with_or_without_words(training: Training) -> Trained:
 
 
 def _words_by_chance(training: Training, found: Trained) -> Trained | None:
-    """Return words alone if these are right by chance, and the head found hardly more often.
+    """Return words alone if these predict by chance, and the head found is hardly more accurate.
 
     Components were found with the labels of all documents. The evidence of documents that train a
     machine depends on the labels of those that are left out, too. So labels that nothing predicts
@@ -275,24 +275,19 @@ def _words_by_chance(training: Training, found: Trained) -> Trained | None:
     documents, frequencies = training.documents, training.posterior.frequencies
     if documents.multilabel or training.others is not None:
         return None
-
-    def best_and_right(one: Trained) -> tuple[Array, Array]:
-        best = one.left_out.argmax(axis=1)
-        return best, best == documents.labels.indices
-
-    best, right = best_and_right(found)
-    above = right.mean() - frequencies[best].mean()
-    if above >= SEEMS or right_by_chance(best, right, frequencies):
+    best, given = found.left_out.argmax(axis=1), documents.labels.indices
+    if (best == given).mean() - frequencies[best].mean() >= SEEMS:
         return None
     plain = training.every(1)
     plain.evidence = np.zeros_like(training.evidence)
     words = WordsHead.train(plain, "")
-    if not right_by_chance(*best_and_right(words), frequencies):
+    if not predicted_by_chance(words.left_out, given, frequencies):
         return None
     accuracy, other = (documents.quality(one.left_out) for one in (words, found))
     way, other_way = "single words, which is chance", "components too, which were found with labels"
     measure = "accuracy on held-out documents"
-    return words.because(compared(measure, accuracy, way, other, other_way), found)
+    words = words.because(compared(measure, accuracy, way, other, other_way), found)
+    return replace(words, by_chance=True)
 
 
 def _with_or_without_others(training: Training) -> Trained:
