@@ -120,13 +120,18 @@ def fit(
         "label_separator": label_separator,
         "label_case": label_case if label_case == "fold" else None,
     }
-    with FitProgress(quiet) as progress:
+    used = documents
+    if y is not None and len(y) < len(documents):
+        used = documents.rows([i for i, one in enumerate(documents.labels) if one is not None])
+    unknown = common.UnknownDocuments()
+    with FitProgress(quiet) as progress, unknown.among(used):
         model.estimator.set_params(callback=progress)
         if updatable:
             model.partial_fit(contents, y, terms=documents.terms)
             model.columns_ = given(columns_of_file)
         else:
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
+    unknown.report(quiet)
     common.save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     of_left_out = {} if y is None else _left_out(model, y)
