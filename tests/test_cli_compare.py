@@ -63,6 +63,11 @@ def test_contrast_counts_documents_of_the_file(folder):
     assert back["closest"]["ids"] == found["closest"]["ids"][::-1]
     text = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "bike").out
     assert "More in tea:" in text
+    assert found["in_training"] == 90
+    fitted_to = "The model was fitted to {} of this file with their labels."
+    assert fitted_to.format("90 documents") in text
+    new = ok("contrast", folder / "m.vbnmf", folder / "new.csv", "tea", "bike").out
+    assert fitted_to[:24] not in new
     assert "Closest documents" in text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.data.labels import label_name
+from vbnmf.evaluation.judging import training_places
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.truth import read_part
 from vbnmf.reviewing.acceptance import Acceptance, acceptance_scores
@@ -354,6 +355,7 @@ def contrast_findings(part: Part, found: Contrast, ids: Sequence[Any]) -> Findin
             ),
             ("component", "name", "shares", "low", "high", "side"),
         ),
+        in_training=int((training_places(part) >= 0).sum()),
         confused=None if found.confused is None else list(found.confused),
         closest=closest,
     )  # fmt: skip
