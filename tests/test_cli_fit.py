@@ -491,3 +491,14 @@ def test_a_copy_without_a_label_has_no_other_label(tmp_path):
     (tmp_path / "b.csv").write_text("\n".join(lines), encoding="utf-8")
     said = ok("fit", tmp_path / "b.csv", *options, "--force").err
     assert "1 of 4 documents has the same text as one before. All of them are used." in said
+
+
+def test_documents_without_known_terms_are_named_by_their_lines(tmp_path):
+    """As in all other commands; with --only-labelled, other rows of the file are fitted."""
+    rows = [["", "a b"], ["tea", "green kettle"], ["tea", "?"], ["jam", "red jar"], ["jam", "lid"]]
+    file = write_csv(tmp_path / "a.csv", *zip(*((text, y) for y, text in rows), strict=True))
+    options = ("--label", "label", "-k", "2", "--max-iter", "1", "--force")
+    note = "Note: 1 of {} documents has no known term of non-zero weight (id 4), from which"
+    assert note.format(4) in ok("fit", file, *options, "--only-labelled").err
+    alike = write_csv(tmp_path / "b.csv", ["kettle", "kettle"], ["tea", "jam"])
+    assert "every document has every term" in run("fit", alike, *options).err

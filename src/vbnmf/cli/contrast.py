@@ -130,6 +130,13 @@ def _text(found: dict[str, Any]) -> str:
             for c in found["components"]
         ]
         blocks.append(table(["component", "terms", a, b, "of"], rows, right=(0, 2, 3)))
+        if found["in_training"] and found["confused"] is not None:
+            fitted_to = common.counted(found["in_training"], "document")
+            blocks[-1] += (
+                f"\n\nThe model was fitted to {fitted_to} of this file with their labels.\n"
+                "Its components differ more between these than "
+                "between new documents of the same labels."
+            )
     if found["confused"] is not None:
         to_b, to_a = found["confused"]
         blocks.append(f"{to_b:,} of {a} predicted as {b}; {to_a:,} of {b} predicted as {a}.")

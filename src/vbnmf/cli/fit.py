@@ -120,13 +120,18 @@ def fit(
         "label_separator": label_separator,
         "label_case": label_case if label_case == "fold" else None,
     }
-    with FitProgress(quiet) as progress:
+    used = documents
+    if y is not None and len(y) < len(documents):
+        used = documents.rows([i for i, one in enumerate(documents.labels) if one is not None])
+    unknown = common.UnknownDocuments()
+    with FitProgress(quiet) as progress, unknown.among(used):
         model.estimator.set_params(callback=progress)
         if updatable:
             model.partial_fit(contents, y, terms=documents.terms)
             model.columns_ = given(columns_of_file)
         else:
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
+    unknown.report(quiet)
     common.save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     of_left_out = {} if y is None else _left_out(model, y)
@@ -383,7 +388,7 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
     import numpy as np
 
     from vbnmf.evaluation.judging import too_few_to_leave_out
-    from vbnmf.reviewing.labelerrors import right_by_chance
+    from vbnmf.metrics.shares import predicted_by_chance
 
     fitted = model.estimator_
     P = fitted.left_out_proba_
@@ -395,7 +400,9 @@ def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
         return {"left_out_accuracy": None, "commonest_label": None, "left_out_by_chance": None}
     given = np.asarray([y[row] for row in rows.tolist()])
     right = fitted.labels_from(P[rows]) == given
-    by_chance = right_by_chance(P[rows].argmax(axis=1), right, fitted.label_frequencies_)
+    places = {label: place for place, label in enumerate(fitted.classes_.tolist())}
+    codes = np.array([places[label] for label in given.tolist()])
+    by_chance = predicted_by_chance(P[rows], codes, fitted.label_frequencies_)
     return {
         "left_out_accuracy": rounded(right.mean()),
         "commonest_label": rounded(np.unique(given, return_counts=True)[1].max() / len(rows)),
