@@ -121,7 +121,7 @@ def fit(
         "label_case": label_case if label_case == "fold" else None,
     }
     used = documents
-    if y is not None and len(y) < len(documents):
+    if documents.labels is not None and y is not None and len(y) < len(documents):
         used = documents.rows([i for i, one in enumerate(documents.labels) if one is not None])
     unknown = common.UnknownDocuments()
     with FitProgress(quiet) as progress, unknown.among(used):

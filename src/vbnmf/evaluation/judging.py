@@ -85,9 +85,10 @@ def judge(part: "Part") -> Judged:
         Documents, and a model that was fitted with labels.
     """
     estimator, empty = part.subject.estimator, np.asarray(is_empty(part.X))
-    keys, places = getattr(estimator, "head_document_keys_", None), training_places(part)
+    keys = getattr(estimator, "head_document_keys_", None)
+    places = training_places(part)
     found = places >= 0
-    if not found.any():
+    if keys is None or not found.any():
         return Judged(part.probabilities, found, empty, keys is not None)
     P = np.empty((part.n_docs, part.subject.n_labels))
     P[found] = estimator.left_out_proba_[places[found]]

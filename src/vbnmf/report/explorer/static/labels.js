@@ -63,7 +63,7 @@ function headNumbers() {
     const { labelled } = data.quality;
     const were = found.are_training
       ? `${found.trained === data.documents.total ? "all" : count(found.trained)} of them were in training, predicted by models that did not see them`
-      : `${count(found.trained)} of them have the words of a training document, judged by models that did not see it`;
+      : `${count(found.trained)} of them have the words of a training document`;
     const trained = manyTrained() ? `; ${were}` : "";
     const chance = found.by_chance ? "; right no more often than by chance" : "";
     items.push(
