@@ -211,8 +211,7 @@ class Explained:
             columns = np.flatnonzero(in_scope.any(axis=0))
             documents, some = X[rows], np.ascontiguousarray(T[:, columns])
             V = coefficients(documents, some, in_scope[:, columns])
-            ratio, _ = ratios(documents, V, some)
-            data[entries(X, rows)] = ratio.data
+            data[entries(X, rows)] = ratios(documents, V, some).data
             d, k = np.nonzero(V)
             parts.append((V[d, k], rows[d], columns[k]))
         value, d, k = (np.concatenate(part) for part in zip(*parts, strict=True))
