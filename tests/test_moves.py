@@ -135,7 +135,8 @@ def test_gain_of_one_coefficient_instead_of_two(explorer):
     halves = np.vstack([T[0], 0.7 * T[0] + 0.3 * T[1], T[1], T[2]])
     mask = np.array([[1, 1, 1, 0], [1, 1, 0, 1]], dtype=bool)
     look = explorer(X, y).look(draft_of(halves, mask, X, y), "")
-    V, E_t, a_v = look.explained.V.toarray(), look.explained.T, look.use.a_v
+    V = np.column_stack([look.explained.coefficients(k) for k in range(4)])
+    E_t, a_v = look.explained.T[:, :], look.use.a_v
     dense = X.toarray()
 
     def part(s, rho):

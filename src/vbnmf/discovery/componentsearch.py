@@ -165,6 +165,8 @@ def _after_rounds(
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
         draft = replace(split)
+        if not plan.scoped:  # no other round begins with it
+            split.let_go()
         if adds and residual is not None:
             draft = with_residuals(draft, residual, explorer.label_mass)
             draft = explorer.settle(draft, f"{stage}: what is left unexplained")
@@ -184,7 +186,7 @@ def _after_rounds(
             fewer_glued = now_glued < glued
             best.let_go()
             best, glued, adds = draft, now_glued, not plan.steady
-            split = split_by_agreement(look, n_kept) if may_split else look.draft
+            split = split_by_agreement(look, n_kept) if may_split else replace(look.draft)
             residual = look.residual
             del look
             if rise < _least_rise(plan, now_glued, fewer_glued=fewer_glued) * abs(best.bound):
@@ -272,6 +274,7 @@ class _Explorer:
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
             V = self.engine.coefficients(state)
             self.engine.rest()
+            release()
             look = look_at(self.engine.documents, settled, state, V, residual=residual)
         return settled, look
 
@@ -301,10 +304,20 @@ def _settled(draft: Draft, result: Fit) -> Draft:
     """Return the draft with counts, portions and bound of a fit that began from it."""
     terms, a_t = result.state.terms, result.state.prior.a_t
     portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
-    counts = np.ascontiguousarray(terms.shape[:, : draft.K])  # without padding
+    counts = _without_padding(terms.shape, draft.K)
     np.subtract(counts, np.float32(a_t), out=counts)
     np.maximum(counts, 0, out=counts)
     return replace(draft, counts=counts, portions=portions, bound=result.bound)
+
+
+def _without_padding(rows: Array, K: int) -> Array:
+    """Return the first K columns as a contiguous array, in the memory of the rows."""
+    n = len(rows)
+    out = rows.reshape(-1)[: n * K].reshape(n, K)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        at = slice(start, start + _ROWS_AT_ONCE)
+        out[at] = rows[at, :K]  # NumPy copies rows that overlap
+    return out
 
 
 def starting_counts(n_docs: Array, plan: Plan) -> Array:
