@@ -76,8 +76,7 @@ class TopicModel:
         prior = self.concentration * self.parts
         V = np.repeat(self.parts[None], X.shape[0], axis=0)
         for _ in range(_ITERATIONS):
-            ratio, _ = ratios(X, V, T)
-            V = V * (ratio @ T) + prior
+            V = V * (ratios(X, V, T) @ T) + prior
             V /= V.sum(axis=1, keepdims=True)
         return V
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from smallfits import drawn, model
 
 from vbnmf import DocumentModel, SupervisedVBNMF
+from vbnmf.metrics.shares import right_by_chance
 from vbnmf.prediction import training
 from vbnmf.prediction.trainingdata import TrainingDocuments
 
@@ -126,3 +127,26 @@ def test_random_labels_are_not_found_by_components():
     assert (fitted.left_out_proba_.argmax(axis=1) == y).mean() < 0.55
     alone = SupervisedVBNMF(random_state=0, classifier="components").fit(X, y)
     assert (alone.left_out_proba_.argmax(axis=1) == y).mean() > 0.6
+
+
+@pytest.mark.parametrize(("n_docs", "length", "seed"), [(1500, 15, 1), (2000, 80, 1)])
+def test_random_labels_are_predicted_by_chance(n_docs, length, seed):
+    """With components, predictions without a document seem better; components alone most."""
+    rng = np.random.default_rng(seed)
+    n_terms = 3000 if length == 15 else 4000
+    p = 1 / np.arange(1, n_terms + 1) ** (1.0 if length == 15 else 0.9)
+    X = rng.multinomial(length, p / p.sum(), n_docs).astype(float)
+    X *= np.log(n_docs / np.maximum((X > 0).sum(axis=0), 1))
+    X *= 10 / np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(2, size=n_docs)
+
+    def by_chance(classifier):
+        fitted = SupervisedVBNMF(20, random_state=0, classifier=classifier).fit(X, y)
+        labels = fitted.left_out_proba_.argmax(axis=1)
+        return right_by_chance(labels, labels == y, fitted.label_frequencies_), fitted
+
+    assert not by_chance("words and components")[0]
+    found, fitted = by_chance("auto")
+    assert found
+    assert "single words, which is chance" in fitted.classifier_reason_
+    assert fitted.component_share(X).max() == 0

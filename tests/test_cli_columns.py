@@ -179,7 +179,7 @@ class TestJoiningResults:
         ("args", "message"),
         [
             (("--id", "nr"), "there is no id column 'nr'; the columns are 'id', 'title'"),
-            (("--keep", "nr"), "there is no kept column 'nr'; the columns are 'id', 'title'"),
+            (("--keep", "nr"), "there is no column 'nr'; the columns are 'id', 'title'"),
             (("--keep", "id", "--explain"), "the table of --explain has no room for --keep"),
         ],
     )

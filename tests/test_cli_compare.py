@@ -2,6 +2,7 @@
 
 import csv
 
+import numpy as np
 import pytest
 from cliruns import make_corpus, ok, run
 
@@ -62,6 +63,11 @@ def test_contrast_counts_documents_of_the_file(folder):
     assert back["closest"]["ids"] == found["closest"]["ids"][::-1]
     text = ok("contrast", folder / "m.vbnmf", folder / "old.csv", "tea", "bike").out
     assert "More in tea:" in text
+    assert found["in_training"] == 90
+    fitted_to = "The model was fitted to {} of this file with their labels."
+    assert fitted_to.format("90 documents") in text
+    new = ok("contrast", folder / "m.vbnmf", folder / "new.csv", "tea", "bike").out
+    assert fitted_to[:24] not in new
     assert "Closest documents" in text
 
 
@@ -127,6 +133,46 @@ def test_compare_two_periods_and_without_a_model(folder):
                    "2030")  # fmt: skip
     assert one_side.code == 2
     assert "on one side of '2030'" in one_side.err
+
+
+def test_components_of_random_halves_do_not_differ(folder, tmp_path):
+    """A model explains the documents that it was fitted to better, which is no change of theirs."""
+    rng = np.random.default_rng(0)
+    p = 1 / np.arange(1, 3001)
+    texts = [" ".join(f"w{w}" for w in rng.choice(3000, 12, p=p / p.sum())) for _ in range(900)]
+    rows = [(text, "ab"[i % 2]) for i, text in enumerate(texts)]
+    old, new, other = (
+        write(tmp_path / f"{name}.csv", part, ("text", "label"))
+        for name, part in zip(
+            ("old", "new", "other"), (rows[:500], rows[500:700], rows[700:]), strict=True
+        )
+    )
+    model = tmp_path / "half.vbnmf"
+    ok("fit", old, "--label", "label", "--quiet", "--out", model)
+    for args in ((model, old, new), (old, new, "--label", "label"), (old, new)):
+        found = ok("compare", *args, "--json", "--quiet").json
+        assert found["in_training"] == [1, 0]
+        for one in found["components"]:
+            assert one["low"] is one["high"] is one["p_value"] is None
+        if found["novel"] is not None:
+            assert found["novel"][0] is None
+            assert found["novel"][1] is not None
+    said = ok("compare", model, old, new).out
+    assert "The model was fitted to 100 % of the documents then and to 0 % now." in said
+    assert "now; of documents like those in training, 5 % are." in said
+    for files in ((new, other), (old, old)):
+        found = ok("compare", model, *files, "--json", "--quiet").json
+        assert found["in_training"] == [float(file == old) for file in files]
+        assert all(one["p_value"] > 0.05 for one in found["components"])
+        assert None not in found["novel"]
+
+
+def test_documents_without_known_terms_are_named_once(folder, tmp_path):
+    rows = [(row["text"], row["label"]) for row in rows_of(folder / "old.csv")]
+    file = write(tmp_path / "odd.csv", [*rows, ("xyzzy", "tea")], ("text", "label"))
+    err = ok("compare", folder / "m.vbnmf", file, folder / "new.csv").err
+    assert err.count("no known term") == 1
+    assert f"(id {len(rows) + 2})" in err
 
 
 def test_labels_that_look_like_options(folder, tmp_path):

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from cliruns import FIT, LABELS, TEXTS, fitted, ok, run, write_csv
+from cliruns import FIT, LABELS, TEXTS, fitted, make_corpus, ok, run, write_csv
 
 from vbnmf import load
 from vbnmf.cli import progress
@@ -102,6 +102,15 @@ def test_few_documents_say_nothing_about_those_left_out(tmp_path):
     assert "The documents are too few to say how often predictions are right" in err
     reviewed = ok("review", tmp_path / "few.vbnmf", file).out
     assert "fewer than 50 different documents" in reviewed
+
+
+def test_of_a_single_label_no_accuracy_is_said(tmp_path):
+    texts, _ = make_corpus(0, n_each=30)
+    file = write_csv(tmp_path / "one.csv", texts, ["tea"] * 90, names=("text", "team"))
+    said = ok("fit", file, *LABEL, "--out", tmp_path / "one.vbnmf", "-k", "4").err
+    assert "all 90 documents have the same label" in said
+    assert "if they are left out" not in said
+    assert "chance" not in said
 
 
 def test_labels_of_one_document_are_never_right_without_it(tmp_path):
@@ -482,3 +491,14 @@ def test_a_copy_without_a_label_has_no_other_label(tmp_path):
     (tmp_path / "b.csv").write_text("\n".join(lines), encoding="utf-8")
     said = ok("fit", tmp_path / "b.csv", *options, "--force").err
     assert "1 of 4 documents has the same text as one before. All of them are used." in said
+
+
+def test_documents_without_known_terms_are_named_by_their_lines(tmp_path):
+    """As in all other commands; with --only-labelled, other rows of the file are fitted."""
+    rows = [["", "a b"], ["tea", "green kettle"], ["tea", "?"], ["jam", "red jar"], ["jam", "lid"]]
+    file = write_csv(tmp_path / "a.csv", *zip(*((text, y) for y, text in rows), strict=True))
+    options = ("--label", "label", "-k", "2", "--max-iter", "1", "--force")
+    note = "Note: 1 of {} documents has no known term of non-zero weight (id 4), from which"
+    assert note.format(4) in ok("fit", file, *options, "--only-labelled").err
+    alike = write_csv(tmp_path / "b.csv", ["kettle", "kettle"], ["tea", "jam"])
+    assert "every document has every term" in run("fit", alike, *options).err

@@ -78,7 +78,9 @@ def test_labels_by_chance_are_not_judged(tmp_path):
 def test_evaluate_tells_training_documents(folder, tmp_path):
     model = folder / "a.vbnmf"
     note = "Note: 60 of 60 documents were in training. They are predicted by models that did not"
-    assert note in ok("evaluate", model, folder / "a.csv").err
+    said = ok("evaluate", model, folder / "a.csv").err
+    assert note in said
+    assert "too good" in said  # of what is not predicted
     assert not ok("evaluate", model, folder / "a.csv", "--quiet").err
     texts, labels = make_corpus(8, n_each=20)
     training = read_documents(folder / "a.csv", text="text", label="label")
@@ -90,6 +92,13 @@ def test_evaluate_tells_training_documents(folder, tmp_path):
     assert "in training" not in ok("evaluate", model, tmp_path / "b.csv").err
     note = "Note: 20 of 80 documents have the same words as a document in training"
     assert note in ok("evaluate", model, tmp_path / "c.csv").err
+
+
+def test_evaluate_tells_training_documents_of_a_shard_folder(folder, tmp_path):
+    ok("vectorize", folder / "a.csv", "--label", "label", "--out", tmp_path / "a.shards")
+    ok("fit", tmp_path / "a.shards", "-k", "3", "--quiet", "--out", tmp_path / "m.vbnmf")
+    said = ok("evaluate", tmp_path / "m.vbnmf", tmp_path / "a.shards").err
+    assert "Note: 60 of 60 documents were in training" in said
 
 
 def test_training_documents_are_scored_by_models_that_did_not_see_them(folder):
@@ -106,13 +115,15 @@ def test_training_documents_are_scored_by_models_that_did_not_see_them(folder):
     assert page["overview"]["score"][0] == pytest.approx(expected, abs=1e-4)
     recalls = [row["recall"] for row in scores["labels"]]
     assert [row[1] for row in page["quality"]["by_label"]] == pytest.approx(recalls, abs=1e-3)
-    some = slice(0, 40)  # and twenty others
     others, labels = make_corpus(8, n_each=20)
-    texts = [*training.texts[some], *others[:20]]
-    given = [*training.labels[some], *labels[:20]]
-    scores = evaluate(model, texts, given)
-    assert scores["left_out_documents"] == 0
-    assert scores["micro_accuracy"] == pytest.approx(np.mean(model.predict(texts) == given))
+    for n_known, n_left_out in ((58, 58), (40, 0)):  # nearly all of them, and fewer
+        texts = [*training.texts[:n_known], *others[: 60 - n_known]]
+        given = [*training.labels[:n_known], *labels[: 60 - n_known]]
+        scores = evaluate(model, texts, given)
+        assert scores["left_out_documents"] == n_left_out
+        right = model.predict(texts) == given
+        right[:n_left_out] = (left_out == np.asarray(training.labels))[:n_left_out]
+        assert scores["micro_accuracy"] == pytest.approx(np.mean(right))
 
 
 def test_suspects_are_a_file_for_spreadsheets(folder, tmp_path):
@@ -155,6 +166,16 @@ def test_applied_decisions_change_exactly_these_rows(folder, tmp_path):
     again = tmp_path / "again.csv"
     ok("review", model, corrected, "--id", "nr", "--apply", suspects, "--out", again)
     assert again.read_bytes() == corrected.read_bytes()
+
+
+def test_a_file_without_decisions_is_told(folder, tmp_path):
+    """Also if labels are filled in, and only the column of decisions is empty."""
+    decisions = decide(tmp_path / "d.csv", "doc 1,,tea", "doc 2,keep,")
+    command = ("review", folder / "a.vbnmf", folder / "a.csv", "--id", "nr", "--apply", decisions)
+    said = ok(*command, "--out", tmp_path / "b.csv").err
+    assert "no row of" in said
+    assert "has the decision 'change'" in said
+    assert "0 rows changed" in said
 
 
 AWKWARD = (

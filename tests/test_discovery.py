@@ -132,7 +132,7 @@ def test_gains_are_the_formula():
     )
     counts[counts < 0.06] = 0
     columns = [_Column.of(np.flatnonzero(c), c[c > 0], 0.3) for c in counts.T]
-    gains, cosines = _gains(columns, 0, [1, 2, 3], 0.3, 30)
+    gains, cosines = _gains(columns[0], columns[1:], 0.3, 30)
     expected = [g(counts[:, 0] + c, 0.3) - g(counts[:, 0], 0.3) - g(c, 0.3) for c in counts.T[1:]]
     assert_allclose(gains, expected, rtol=1e-9)
     unit = counts / np.linalg.norm(counts, axis=0)

@@ -362,5 +362,5 @@ def test_no_rows_and_no_labels():
     assert matrix.predict_proba(empty).shape == (0, 3)
     with pytest.raises(ValueError, match="2 columns, but the model has"):
         matrix.predict(np.empty((0, 2)))
-    with pytest.raises(ValueError, match="No term in 0 documents"):
+    with pytest.raises(ValueError, match="There are no documents"):
         make().fit([], [])

@@ -65,6 +65,14 @@ class TestNumbers:
         tab = visit(shown)
         assert "all of them were in training, predicted by models" in tab.inner_text(".numbers")
         assert "too good" not in tab.inner_text("main")
+        assert "by chance" not in tab.inner_text(".numbers")
+
+    def test_of_random_labels_it_is_said_to_be_chance(self, visit):
+        texts, labels = make_corpus(1, n_each=25)
+        labels = np.random.default_rng(0).permutation(labels).tolist()
+        model = DocumentModel(SupervisedVBNMF(4, max_iter=20, random_state=0)).fit(texts, labels)
+        tab = visit(explore(model, texts, labels))
+        assert "right no more often than by chance" in tab.inner_text(".numbers")
 
     def test_counts(self, visit):
         """The table as CSV: each number recounted."""

@@ -178,6 +178,8 @@ class TestTrust:
         said = tab.inner_text("#trained")
         assert said.startswith("All documents were in training")
         assert "what to expect of new documents" in said
+        jump(tab, "view=about")
+        assert "so what is measured on them is too good" in tab.inner_text("main")
         some = [[*of, *more] for of, more in zip(training, (texts, labels), strict=True)]
         said = ready(visit(explore(model, *some), "view=trust")).inner_text("#trained")
         assert "too good for these documents" in said

@@ -445,3 +445,10 @@ def test_auto_leaves_out_a_kind_that_hurts(kind):
 
     model = model_of().fit([f"{text} {noise()}" for text in texts], labels)
     assert kind not in model.features_
+
+
+@pytest.mark.parametrize(("most", "said"), [(120, "documents is"), (60, "of a sample of 60, is")])
+def test_the_reason_names_a_sample_only_if_it_is_one(monkeypatch, most, said):
+    texts, labels = make_corpus(0, n_each=40)
+    monkeypatch.setattr(featurechoice, "MOST_DOCUMENTS", most)
+    assert said in model_of().fit(texts, labels).features_reason_

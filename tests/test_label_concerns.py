@@ -28,6 +28,8 @@ def quick(**parameters):
         (["Spam", "ham", "spam", "ham"] * 10, "'Spam' and 'spam' differ only in case"),
         (["new york", "new  york"] * 20, "differ only in case or spaces"),
         ([-1, 0, 1, 2] * 10, "unlabelled=-1"),
+        (["a", "b", "NaN", "c"] * 10, "'NaN' is used as a label .* unlabelled='NaN'"),
+        ([["a"], ["b", "n/a"]] * 20, "'n/a' is used as a label"),
     ],
 )
 def test_odd_labels_are_told(y, said):
@@ -41,6 +43,8 @@ def test_odd_labels_are_told(y, said):
         (TWO, {}),
         ([-1, 1] * 20, {}),  # two classes, as many write them
         ([-1, 0, 1, 2] * 10, {"unlabelled": -1}),
+        (["a", "b", "NaN", "c"] * 10, {"unlabelled": "NaN"}),
+        (["na", "none", "other"] * 13 + ["na"], {}),  # Namibia, and nothing
         (["comp.os, windows", "sci, space"] * 20, {}),  # nothing repeats
         ([["a", "b"], ["b"]] * 20, {}),
     ],

@@ -9,6 +9,7 @@ from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.core.rows import content_keys
 from vbnmf.evaluation.judging import judge
 from vbnmf.evaluation.truth import read_part
+from vbnmf.metrics.shares import predicted_by_chance
 from vbnmf.report.explorer.overview import Overview
 from vbnmf.reviewing.copies import copies_that_differ, spelt_alike
 from vbnmf.reviewing.labelerrors import (
@@ -285,3 +286,41 @@ def test_training_documents_are_known_by_their_words(planted, saved):
     _, texts, labels, _, _ = planted
     part = read_part(saved, [texts[0], "leaf flour bean"], [labels[0], "tea"])
     assert part.judged.left_out.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_of_one_training_document_are_not_judged(several):
+    """Without its only document a label is unknown, so the document does not seem wrong."""
+    texts, labels = drawn(100)
+    texts += ["cocoa chocolate marshmallow whisk steep cup pot brew", "leaf green pot steep kettle"]
+    given = [*labels.tolist(), "cocoa", "coffee"]
+    if several:
+        given = [[label] for label in given]
+    model = DocumentModel(SupervisedVBNMF(n_components=4, random_state=0)).fit(texts, given)
+    found = find_label_errors(read_part(model, texts, given))
+    assert found.n_alone == 1
+    assert "One label that no other training document has is not judged." in found.in_words()
+    cocoa = model.classes_.tolist().index("cocoa")
+    assert cocoa not in [one.given for one in found.suspects]
+    assert 101 in [one.row for one in found.suspects]
+    assert found.n_judged == (102 if several else 101)
+    new = find_label_errors(read_part(model, ["leaf green pot steep kettle cup"], given[-2:-1]))
+    assert new.n_alone == 0  # the model knows the label
+    assert [one.given for one in new.suspects if one.given is not None] == [cocoa]
+
+
+def test_rare_labels_that_are_predicted_are_not_by_chance():
+    """One label of a hundred is never the most probable one, and yet its texts are told apart."""
+    rng = np.random.default_rng(0)
+    given = (np.arange(5000) % 100 == 0).astype(int)
+    frequencies = np.array([0.99, 0.01])
+    for told in (True, False):
+        rare = np.where(rng.random(5000) < (0.5 if told else 0) * given, 0.3, 0.01)
+        rare[rng.random(5000) < 0.01] = 0.3
+        P = np.column_stack([1 - rare, rare])
+        assert right_by_chance(P.argmax(axis=1), P.argmax(axis=1) == given, frequencies)
+        assert predicted_by_chance(P, given, frequencies) == (not told)
+    each = np.arange(200)
+    even = np.full((200, 200), 0.001)
+    even[each, each] = 0.009  # labels of one document, which are unknown without it
+    assert predicted_by_chance(even + 0.1 * np.eye(200)[each[::-1]], each, np.full(200, 0.005))

@@ -134,6 +134,22 @@ class TestChance:
         assert found[:5].max() < 0.01
         assert found[5:].min() > 0.3
 
+    def test_of_random_labels_at_most_half_have_a_term_that_is_not_chance(self):
+        """And fewer have one, because counts are whole numbers."""
+        rng = np.random.default_rng(1)
+        X = rng.random((300, 400)) < np.minimum(3 / (1 + np.arange(400)), 0.5)
+        said = []
+        for _ in range(200):
+            label = rng.permutation(300) < 100
+            n, m = X[label].sum(axis=0), X[~label].sum(axis=0)
+            said.append((share_by_chance(n, 100, m, 200, n + m) < 0.5).any())
+        assert 0.05 < np.mean(said) < 0.4
+
+    def test_counts_that_cannot_be(self):
+        for n, m in (([-1], [0]), ([5], [0]), ([0], [9])):
+            with pytest.raises(ValueError, match="Pass counts of documents, not of words"):
+                share_by_chance(n, 4, m, 8, [9])
+
     def test_there_is_nothing_to_compare_with(self):
         assert share_by_chance([3, 0], 4, [0, 0], 0, [3, 0]).tolist() == [0, 0]
         assert share_by_chance([0, 0], 0, [3, 1], 4, [3, 1]).tolist() == [0, 0]

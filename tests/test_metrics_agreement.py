@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from vbnmf.core.explained import coefficients, ratios
+from vbnmf.core.explained import coefficients, means, ratios
 from vbnmf.discovery import labelterms
 from vbnmf.discovery.labelterms import Explained, LabelTerms, sampled_agreement, shared
 from vbnmf.metrics import agreement, label_agreement
@@ -198,8 +198,9 @@ def test_label_terms_of_parts_add_up():
 def test_ratios_add_up_to_what_components_explain_of_terms():
     rng = np.random.default_rng(10)
     X, V, T = rng.poisson(1.0, (8, 5)), rng.gamma(1.0, size=(8, 3)), rng.gamma(1.0, size=(5, 3))
-    ratio, mean = ratios(sparse.csr_array(X.astype(float)), V, T)
-    np.testing.assert_allclose(mean, (V @ T.T)[X > 0])
+    of_documents = sparse.csr_array(X.astype(float))
+    np.testing.assert_allclose(means(of_documents, V, T), (V @ T.T)[X > 0])
+    ratio = ratios(of_documents, V, T)
     found = T * (ratio.T @ V)
     expected = np.zeros((5, 3))
     for d, w, k in np.ndindex(8, 5, 3):

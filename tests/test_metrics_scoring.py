@@ -24,6 +24,13 @@ def test_one_label_by_hand():
     assert scores.confusion.tolist() == [[2, 0, 1, 0], [0, 0, 1, 0], [0] * 4, [0] * 4]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_single_label():
+    """Nothing is said of it: there is nothing to confuse it with."""
+    assert score_predictions(["a", "a"], ["a", "a"]).confusion.tolist() == [[2]]
+    assert score_predictions(["a", "a"], ["a", "b"], ["a"]).confusion.tolist() == [[1]]
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_several_labels_by_hand(form):
     """The last label is given to a document, but no document has it: it has no part in the mean."""

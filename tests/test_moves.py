@@ -135,7 +135,8 @@ def test_gain_of_one_coefficient_instead_of_two(explorer):
     halves = np.vstack([T[0], 0.7 * T[0] + 0.3 * T[1], T[1], T[2]])
     mask = np.array([[1, 1, 1, 0], [1, 1, 0, 1]], dtype=bool)
     look = explorer(X, y).look(draft_of(halves, mask, X, y), "")
-    V, E_t, a_v = look.explained.V.toarray(), look.explained.T, look.use.a_v
+    V = np.column_stack([look.explained.coefficients(k) for k in range(4)])
+    E_t, a_v = look.explained.T[:, :], look.use.a_v
     dense = X.toarray()
 
     def part(s, rho):
@@ -342,3 +343,35 @@ def test_with_fewer_components_than_labels_the_glue_is_measured():
     enough = SupervisedVBNMF(8).fit(X, y)
     assert enough.n_components_ == 8
     assert not (enough.component_agreement_ < 0.5).any()
+
+
+@pytest.mark.parametrize(
+    ("soft", "glued", "rises", "rounds"),
+    [
+        (True, [0, 0, 0], [0.0005, 0.0005], 1),  # of steady rounds, one that gains little is last
+        (True, [0, 0, 0, 0], [0.01, 0.002, 0.0005, 0.01], 3),
+        (True, [1, 1, 1, 1], [0.0005, 0.0005, 0.0001], 3),  # but not while a component is glued
+        (True, [1, 0, 0], [-0.01, 0.01], 1),
+        (False, [0, 0, 0], [0.0005, 0.0001], 2),
+        (False, [3, 2, 1, 1, 1], [-0.01, -0.01, 0.0001], 3),  # fewer are glued at a lower bound
+        (True, [3, 2, 1, 1, 1], [-0.01, -0.01, 0.0001], 3),
+    ],
+)
+def test_rounds_end_when_they_gain_little(explorer, monkeypatch, soft, glued, rises, rounds):
+    """``glued`` is of the first draft and then of those of rounds, as far as rounds go."""
+    X, y, T = corpus(0, [[0.5, 0.5, 0], [0.5, 0, 0.5]])
+    search = explorer(X, y)
+    start = search.settle(draft_of(T, [[1, 1, 0], [1, 0, 1]], X, y), "")
+    counts, bounds, best = iter(glued), iter(rises), [start.bound]
+    real = componentsearch._Explorer.settle_and_look
+
+    def settle_and_look(self, draft, stage, *, residual=False):
+        draft, look = real(self, draft, stage, residual=residual)
+        best.append(best[-1] + next(bounds) * abs(best[-1]))
+        return replace(draft, bound=best[-1]), look
+
+    monkeypatch.setattr(componentsearch._Explorer, "settle_and_look", settle_and_look)
+    monkeypatch.setattr(moves.Look, "glued", lambda self, n_kept: next(counts))
+    plan = Plan(3, no_groups(2), background=False, soft=soft)
+    componentsearch._improved(search, start, plan)
+    assert len(best) - 1 == rounds

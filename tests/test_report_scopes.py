@@ -429,6 +429,8 @@ class TestAgreement:
         ]
         assert [scope.agreement for scope in scopes] == [0.84, 0.6, 0.599, None, None]
         assert list(by_block(np.ones(5), scopes)) == ["shared", "joined", "own"]
+        stub.component_agreement_[0] = 3.09  # of few documents, by chance
+        assert scopes_of(stub)[0].agreement_as_text == "agreement 1.00"
         stub.component_agreement_[:] = np.nan  # not measured
         assert [scope.kind for scope in scopes_of(stub)] == [*["shared"] * 3, "own", "own"]
 

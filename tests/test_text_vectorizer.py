@@ -252,7 +252,7 @@ def test_documents_without_known_term_are_reported():
     ("documents", "error", "message"),
     [
         ("one string", ValueError, "single str"),
-        ([], ValueError, "No term in 0 documents"),
+        ([], ValueError, "There are no documents"),
         (["", "?!"], ValueError, "No term in 2 documents"),
         (["fine", None], TypeError, r"number 1 \(from 0\) is NoneType"),
         (["fine", b"bytes"], TypeError, "Decode bytes"),

@@ -166,7 +166,7 @@ class UnknownDocuments:
             show = warnings.showwarning
 
             def collect(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-                if isinstance(message, EmptyDocumentWarning):
+                if isinstance(message, EmptyDocumentWarning) and message.rows:
                     rows = set(message.rows) - set(documents.problems)
                     self._names += [names[row] for row in sorted(rows)]
                 else:

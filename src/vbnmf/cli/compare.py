@@ -1,6 +1,7 @@
 """vbnmf compare: what has changed between two files, or two periods of one file."""
 
 import re
+import warnings
 from typing import Any
 
 import click
@@ -60,11 +61,12 @@ def compare(
     read = [_read(fitted, source, label, keep, quiet, reading) for source in sources]
     if by is not None:
         read = _divided(read[0], str(since), quiet)
+    fitted_to_then = fitted is None
     if fitted is None:
         fitted = _fitted(read[0], quiet)
     fitted.estimator_.set_params(n_jobs=n_jobs)
     with Waiting(quiet, "comparing"):
-        result = _compared(fitted, read, most)
+        result = _compared(fitted, read, most, fitted_to_then, quiet)
     if as_json:
         common.print_json(result)
     else:
@@ -133,10 +135,11 @@ def _fitted(documents: Any, quiet: bool) -> Any:
         return DocumentModel().fit(documents.contents, documents.labels, terms=documents.terms)
 
 
-def _compared(fitted: Any, read: list[Any], most: int) -> Any:
+def _compared(fitted: Any, read: list[Any], most: int, fitted_to_then: bool, quiet: bool) -> Any:
     """Return what ``vbnmf.compare`` finds."""
     from vbnmf.evaluation.truth import read_part
     from vbnmf.reviewing.findings import compare_findings
+    from vbnmf.text import EmptyDocumentWarning
 
     unknown = common.UnknownDocuments()
     parts = []
@@ -146,7 +149,10 @@ def _compared(fitted: Any, read: list[Any], most: int) -> Any:
             parts.append(read_part(fitted, common.content(fitted, documents), labels))
             _ = parts[-1].coefficients
     then, now = parts
-    return compare_findings(then, now, common.ids(read[1]), most)
+    unknown.report(quiet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyDocumentWarning)  # reported above
+        return compare_findings(then, now, common.ids(read[1]), most, fitted_to_then=fitted_to_then)
 
 
 def _text(found: dict[str, Any]) -> str:
@@ -157,16 +163,20 @@ def _text(found: dict[str, Any]) -> str:
     titles = (("labels", f"Shares of {found['labels_are']} labels:"),
               ("components", "Shares of components:"))  # fmt: skip
     for key, title in titles:
+        changes = found[key][:most]
+        with_intervals = all(one["low"] is not None for one in changes)
         rows = [
             [one["name"], percent(one["then"]), percent(one["now"]),
              f"{100 * (one['now'] - one['then']):+z.1f}",
-             f"{100 * one['low']:+z.1f} to {100 * one['high']:+z.1f}",
-             "*" if one["p_value"] < 0.05 else ""]
-            for one in found[key][:most]
+             *([f"{100 * one['low']:+z.1f} to {100 * one['high']:+z.1f}",
+                "*" if one["p_value"] < 0.05 else ""] if with_intervals else ())]
+            for one in changes
         ]  # fmt: skip
         if rows:
-            head = [key[:-1], "then", "now", "change", "95 %", ""]
+            head = [key[:-1], "then", "now", "change", *(("95 %", "") if with_intervals else ())]
             blocks.append(f"{title}\n{table(head, rows, right=(1, 2, 3))}")
+            if not with_intervals:
+                blocks[-1] += f"\n\n{_without_intervals(found['in_training'])}"
     blocks.append("Changes are in percentage points. * p < 0.05 after correction for their number.")
     rows = [
         [one["term"], f"{one['documents'][0]:,}", f"{one['documents'][1]:,}",
@@ -179,11 +189,24 @@ def _text(found: dict[str, Any]) -> str:
     else:
         blocks.append("No word is in significantly more documents now.")
     if found["novel"] is not None:
-        then, now = (percent(share) for share in found["novel"])
-        title = f"Documents of a novelty above {found['novel_above']}: {then} then, {now} now."
+        above = f"Documents of a novelty above {found['novel_above']}"
+        shares = zip(found["novel"], ("then", "now"), strict=True)
+        known = [f"{percent(share)} {when}" for share, when in shares if share is not None]
+        title = f"{above}: {', '.join(known)}"
+        title += "." if len(known) == 2 else "; of documents like those in training, 5 % are."
         rows = [
             [one["id"], fraction(one["novelty"], 3), one["text"] or ""]
             for one in found["new_documents"]
         ]
         blocks.append(f"{title}\n{table(['id', 'novelty', 'text'], rows, right=(1,))}")
     return "\n\n".join(blocks)
+
+
+def _without_intervals(in_training: list[float]) -> str:
+    """Say why changes of components have no intervals."""
+    then, now = (percent(share) for share in in_training)
+    return (
+        f"The model was fitted to {then} of the documents then and to {now} now. Its components "
+        "explain such\ndocuments better, so shares differ for this reason too, and have no "
+        "interval. For intervals, compare\ndocuments that the model was not fitted to."
+    )

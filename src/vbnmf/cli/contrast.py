@@ -115,7 +115,8 @@ def _text(found: dict[str, Any]) -> str:
         shown = table(head, rows, right=(1, 2, 3)) if rows else "no word"
         blocks.append(f"{title}\n{shown}")
     blocks.append(
-        f"Noise floor: |z| of {found['noise_floor']:.1f}; {found['words_tested']:,} words tested."
+        f"{common.counted(found['words_tested'], 'word')} compared. In random halves of one side, "
+        f"words differ by up to {found['noise_floor']:.1f} standard errors (the noise floor)."
     )
     if found["components"]:
         where = {"first": a, "second": b}
@@ -129,6 +130,13 @@ def _text(found: dict[str, Any]) -> str:
             for c in found["components"]
         ]
         blocks.append(table(["component", "terms", a, b, "of"], rows, right=(0, 2, 3)))
+        if found["in_training"] and found["confused"] is not None:
+            fitted_to = common.counted(found["in_training"], "document")
+            blocks[-1] += (
+                f"\n\nThe model was fitted to {fitted_to} of this file with their labels.\n"
+                "Its components differ more between these than "
+                "between new documents of the same labels."
+            )
     if found["confused"] is not None:
         to_b, to_a = found["confused"]
         blocks.append(f"{to_b:,} of {a} predicted as {b}; {to_a:,} of {b} predicted as {a}.")

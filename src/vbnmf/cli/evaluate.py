@@ -159,17 +159,23 @@ def _warn_of_training(part: Any, quiet: bool) -> None:
     """Say that documents were in training, unless they are few: short texts recur."""
     n, of = int(part.judged.left_out.sum()), part.n_docs
     if part.judged.are_training:
-        common.message(
-            f"Note: {n:,} of {of:,} documents were in training. They are predicted by models that "
-            "did not see them, so `vbnmf predict` is right more often on them.",
-            quiet,
-        )
+        _report_left_out(n, of, quiet)
     elif n > _RECUR * of:
         common.message(
             f"Note: {n:,} of {of:,} documents have the same words as a document in training, so "
             "these scores are too good. Use documents that the model was not fitted to.",
             quiet,
         )
+
+
+def _report_left_out(n: int, of: int, quiet: bool) -> None:
+    """Say that documents were in training, and which of their scores are those of new ones."""
+    common.message(
+        f"Note: {n:,} of {of:,} documents were in training. They are predicted by models that did "
+        "not see them, so `vbnmf predict` is right more often on them. All other measures are of "
+        "the model that saw them, and too good, such as the held-out log-likelihood.",
+        quiet,
+    )
 
 
 def _warn_of_unknown_labels(labels: list[dict[str, Any]], quiet: bool) -> None:
@@ -194,6 +200,8 @@ def _score_shards(fitted: Any, file: str, quiet: bool) -> Any:
 
     with Waiting(quiet, "evaluating"):
         scores = _checked(measure(fitted, Shards(file)))
+    if scores["left_out_documents"]:
+        _report_left_out(scores["left_out_documents"], scores["documents"], quiet)
     n_empty = scores["documents_without_known_term"]
     if n_empty:
         have = "has" if n_empty == 1 else "have"

@@ -120,13 +120,18 @@ def fit(
         "label_separator": label_separator,
         "label_case": label_case if label_case == "fold" else None,
     }
-    with FitProgress(quiet) as progress:
+    used = documents
+    if documents.labels is not None and y is not None and len(y) < len(documents):
+        used = documents.rows([i for i, one in enumerate(documents.labels) if one is not None])
+    unknown = common.UnknownDocuments()
+    with FitProgress(quiet) as progress, unknown.among(used):
         model.estimator.set_params(callback=progress)
         if updatable:
             model.partial_fit(contents, y, terms=documents.terms)
             model.columns_ = given(columns_of_file)
         else:
             model.fit(contents, y, terms=documents.terms, columns=given(columns_of_file))
+    unknown.report(quiet)
     common.save_model(model, target, overwrite=force)
     n_unknown = 0 if y is None else sum(label is None for label in y)
     of_left_out = {} if y is None else _left_out(model, y)
@@ -376,23 +381,28 @@ def report_result(
 
 
 def _left_out(model: "DocumentModel", y: Any) -> dict[str, Any]:
-    """Compare the labels of documents with those predicted when the documents are left out."""
+    """Compare the labels of documents with those predicted when the documents are left out.
+
+    A single label is predicted anyway, and nothing is said of it.
+    """
     import numpy as np
 
     from vbnmf.evaluation.judging import too_few_to_leave_out
-    from vbnmf.reviewing.labelerrors import right_by_chance
+    from vbnmf.metrics.shares import predicted_by_chance
 
     fitted = model.estimator_
     P = fitted.left_out_proba_
     rows = np.flatnonzero([label is not None for label in y])
-    if fitted.multilabel_ or len(P) != len(y) or len(rows) == 0:
+    if fitted.multilabel_ or len(fitted.classes_) < 2 or len(P) != len(y) or len(rows) == 0:
         return {}
     keys = getattr(fitted, "head_document_keys_", None)
     if keys is not None and too_few_to_leave_out(keys[rows]):
         return {"left_out_accuracy": None, "commonest_label": None, "left_out_by_chance": None}
     given = np.asarray([y[row] for row in rows.tolist()])
     right = fitted.labels_from(P[rows]) == given
-    by_chance = right_by_chance(P[rows].argmax(axis=1), right, fitted.label_frequencies_)
+    places = {label: place for place, label in enumerate(fitted.classes_.tolist())}
+    codes = np.array([places[label] for label in given.tolist()])
+    by_chance = predicted_by_chance(P[rows], codes, fitted.label_frequencies_)
     return {
         "left_out_accuracy": rounded(right.mean()),
         "commonest_label": rounded(np.unique(given, return_counts=True)[1].max() / len(rows)),

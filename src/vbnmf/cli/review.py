@@ -188,6 +188,10 @@ def _apply(
             "its labels elsewhere or in several columns."
         )
     changes = read_decisions(decisions)
+    if not changes:
+        common.message(
+            f"Note: no row of {decisions} has the decision 'change', so no label is changed.", quiet
+        )
     separator = reading.get("label_separator") or fitted.columns_.get("label_separator")
     with replacing(target, overwrite=force) as temporary:
         number = apply_decisions(

@@ -28,8 +28,18 @@ _TINY = np.finfo(float).tiny
 _LEAST_MEAN = {4: 1e-36, 8: 1e-300}
 
 
-def ratios(X: sparse.csr_array, V: Array, T: Array) -> tuple[sparse.csr_array, Array]:
-    """Compute x / Σ_k V_dk T_wk at the non-zeros of X, and the sums Σ_k V_dk T_wk.
+def ratios(X: sparse.csr_array, V: Array, T: Array) -> sparse.csr_array:
+    """Compute x / Σ_k V_dk T_wk at the non-zeros of X, in its sparsity pattern.
+
+    Parameters are as for ``means``.
+    """
+    found = means(X, V, T)
+    np.divide(X.data, found, out=found)
+    return sparse.csr_array((found, X.indices, X.indptr), shape=X.shape)
+
+
+def means(X: sparse.csr_array, V: Array, T: Array) -> Array:
+    """Compute Σ_k V_dk T_wk at the non-zeros of X, (nnz,), in the order of ``X.data``.
 
     Parameters
     ----------
@@ -39,22 +49,13 @@ def ratios(X: sparse.csr_array, V: Array, T: Array) -> tuple[sparse.csr_array, A
         Coefficients.
     T : ndarray of shape (n_terms, k)
         Components, a row for each term, so that the numbers of a term are contiguous.
-
-    Returns
-    -------
-    ratio : csr_array of shape (n_docs, n_terms)
-        In the sparsity pattern of X.
-    mean : ndarray of shape (nnz,)
-        The sums, in the order of ``X.data``.
     """
     row = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
     mean = np.empty(X.nnz)
     for begin in range(0, X.nnz, NONZEROS_AT_ONCE):
         at = slice(begin, begin + NONZEROS_AT_ONCE)
         mean[at] = row_products(V[row[at]], T[X.indices[at]])
-    del row  # large
-    np.maximum(mean, _LEAST_MEAN[X.dtype.itemsize], out=mean)
-    return sparse.csr_array((X.data / mean, X.indices, X.indptr), shape=X.shape), mean
+    return np.maximum(mean, _LEAST_MEAN[X.dtype.itemsize], out=mean)
 
 
 def coefficients(
@@ -88,8 +89,7 @@ def coefficients(
         if not len(active):
             break
         before = V[active]
-        ratio, _ = ratios(rows, before, T)
-        after = before * (ratio @ T)
+        after = before * (ratios(rows, before, T) @ T)
         after /= np.maximum(after.sum(axis=1, keepdims=True), _TINY)
         V[active] = after
         if iteration % _CHECK_EVERY == 0:

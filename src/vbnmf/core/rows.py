@@ -10,6 +10,7 @@ from scipy import sparse
 
 from vbnmf.core.model import Array
 
+_DOCUMENTS_AT_ONCE = 1 << 10  # that are put side by side
 _NONZEROS_AT_ONCE = 1 << 15  # about as many are in each part
 _TINY = np.finfo(float).tiny
 # shifts and factors of SplitMix64, after which all bits depend on all bits
@@ -51,7 +52,16 @@ def leading(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
 def side_by_side(left: Any, right: Any) -> sparse.csr_array:
     """Return the columns of two CSR matrices with the same documents, side by side."""
     if left.shape[0] != 1:
-        return sparse.csr_array(sparse.hstack([left, right], format="csr"))
+        ends = as_narrow(np.add(left.indptr, right.indptr, dtype=np.int64))
+        data = np.empty(ends[-1], np.result_type(left.dtype, right.dtype))
+        columns = np.empty(ends[-1], np.int32)
+        for begin in range(0, left.shape[0], _DOCUMENTS_AT_ONCE):  # hstack holds several copies
+            rows = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+            block = sparse.hstack([left[rows], right[rows]], format="csr")
+            at = slice(ends[begin], ends[begin] + block.nnz)
+            data[at], columns[at] = block.data, block.indices
+        shape = (left.shape[0], left.shape[1] + right.shape[1])
+        return sparse.csr_array((data, columns, ends), shape=shape)
     # faster for one document, as in a service
     width = left.shape[1] + right.shape[1]
     data = np.concatenate([left.data, right.data])
@@ -69,7 +79,8 @@ def of_columns(X: sparse.csr_array, kept: Array) -> sparse.csr_array:
     if kept.all():
         return X
     at = kept[X.indices]
-    ends = np.append(0, np.cumsum(at))[X.indptr].astype(X.indptr.dtype)  # so indices stay narrow
+    sizes = _sums_of(X, at, lambda values: values)  # of each document
+    ends = np.append(0, np.cumsum(sizes)).astype(X.indptr.dtype)  # so indices stay narrow
     return sparse.csr_array((X.data[at], X.indices[at], ends), shape=X.shape)
 
 

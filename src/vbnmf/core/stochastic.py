@@ -58,7 +58,7 @@ class BatchStep:
     factor: float | Array  # D / B
 
     def blended(self, sums: Array, of_batch: Array) -> Array:
-        """Sums over the corpus after the step."""
+        """Return the sums over the corpus after the step."""
         return self.kept * sums + self.taken * of_batch
 
     @property
@@ -123,7 +123,10 @@ def label_coefficient_sums(prior: Prior, rates: Rates) -> Array:
 def blended_shapes(
     a_t: float, shapes: Array, used: Array | slice, Sigma_t: Array, step: BatchStep
 ) -> Array:
-    """Shapes of q(T), (n_terms, K), from those before and the Sigma_t of the terms of the batch."""
+    """Compute the shapes of q(T), (n_terms, K), after the step.
+
+    They follow from the shapes before it and the Sigma_t of the terms of the batch.
+    """
     counts = expected_counts(a_t, shapes)
     counts *= step.kept.astype(shapes.dtype)
     counts[used] += step.taken.astype(shapes.dtype) * Sigma_t
@@ -191,7 +194,7 @@ def global_step(
 
 
 def _terms(kernel: Kernel, shapes: Array, scale: Array, *, tally: bool) -> Terms:
-    """q(T) without L, which the next batch needs of its own terms alone."""
+    """Return q(T) without L, which the next batch needs of its own terms alone."""
     psi = float("nan")
     if tally:
         padded = kernel.zeros(len(shapes), len(scale), shapes.dtype)

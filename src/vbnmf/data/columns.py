@@ -114,7 +114,7 @@ def choose_columns(columns: Sequence[str], wanted: Wanted, origin: str) -> Chose
         )
     several = bool(labels_at) and not isinstance(label, str)
     id_at = [] if wanted.id is None else _all_named(columns, wanted.id, "id", origin)
-    kept_at = _all_named(columns, wanted.keep, "kept", origin)
+    kept_at = _all_named(columns, wanted.keep, "", origin)
     return Chosen(text_at, labels_at, several, id_at, kept_at, notes)
 
 
@@ -196,7 +196,7 @@ def _listed_names(names: ColumnNames) -> list[str]:
 
 
 def _all_named(columns: Sequence[str], names: ColumnNames, role: str, origin: str) -> list[int]:
-    """Find the columns with these names, without repetition."""
+    """Find the columns with these names, without repetition; ``role`` is for messages."""
     found = [_named(columns, name, role, origin) for name in _listed_names(names)]
     return list(dict.fromkeys(found))
 
@@ -208,9 +208,8 @@ def _named(columns: Sequence[str], name: str, role: str, origin: str) -> int:
     if len(found) == 1:
         return found[0]
     problem = "there is no" if not found else f"{len(found)} columns match the"
-    raise ReaderError(
-        f"{origin}: {problem} {role} column {name!r}; the columns are {listed(columns)}."
-    )
+    column = f"{role} column".lstrip()
+    raise ReaderError(f"{origin}: {problem} {column} {name!r}; the columns are {listed(columns)}.")
 
 
 def _guessed(columns: Sequence[str], names: Sequence[str], allowed: Iterable[int]) -> int | None:

@@ -81,8 +81,8 @@ class TermOfLabel:
     log_odds, low, high : float
         Log-odds in the label against elsewhere, and the ends of its interval of 95 %.
     by_chance : float
-        Share of the terms that are as unlikely in the label, or more, that would be there if
-        documents had their labels at random, at most (``metrics.share_by_chance``).
+        Of the terms that are as unlikely in the label, or more, the share that would be there too
+        if documents had their labels at random, at most (``metrics.share_by_chance``).
     passage : int or None
         If it belongs to a passage that recurs: the number of documents, of all labels, that have at
         least half of the passage's terms. None otherwise.
@@ -100,7 +100,7 @@ class TermOfLabel:
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether it is as likely as not that the term is there by chance."""
+        """Whether half or more of the terms that are as unlikely could be there by chance."""
         return self.by_chance >= CHANCE
 
 

@@ -95,11 +95,13 @@ class Scope:
     def agreement_as_text(self) -> str:
         """The agreement with two decimals, rounded down; empty if it is not known.
 
-        It is rounded down so that an agreement below a limit does not read as the limit.
+        It is rounded down so that an agreement below a limit does not read as the limit. It is one
+        on average if labels take the same terms, and of few documents it may be 3 by chance: more
+        than one reads as one.
         """
         if self.agreement is None:
             return ""
-        return f"agreement {np.floor(100 * self.agreement + 1e-9) / 100:.2f}"
+        return f"agreement {min(np.floor(100 * self.agreement + 1e-9) / 100, 1.0):.2f}"
 
     def beside(self, label: str) -> str:
         """Describe how one of its labels uses the component: "own", "shared with B", "common"."""

@@ -19,16 +19,19 @@ D. Arthur, S. Vassilvitskii (2007). k-means++: the advantages of careful seeding
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import of_unit_length
+from vbnmf.shards.shard import cut
 
 _CANDIDATES = 8  # candidates for each centre
 _STEPS = 4  # iterations of k-means
 _DOCUMENTS_A_CLUSTER = 40  # documents per cluster among which centres are chosen
+_NONZEROS_AT_ONCE = 1 << 18  # that are summed at a time, unless a cluster has more
 _DOCUMENTS_AT_ONCE = 1 << 10  # documents whose similarities to all centres are in memory
 _GOLDEN = 0.6180339887498949  # multiples of it are hash values of terms
 
@@ -72,8 +75,13 @@ def cluster_term_sums(
     begins, ends = members.indptr[:-1].tolist(), members.indptr[1:].tolist()
     with ThreadPoolExecutor(1 if rng else n_threads) as pool:
         deque(pool.map(add_clusters, range(len(counts)), begins, ends), maxlen=0)
-    where = (cluster, members.indices)
-    return sparse.csr_array((members.data, where), (int(counts.sum()), X.shape[0])) @ X
+    sizes = np.bincount(cluster, np.diff(X.indptr)[members.indices], int(counts.sum()))
+    sums = []
+    for begin, end in pairwise(cut(sizes.astype(np.int64), _NONZEROS_AT_ONCE).tolist()):
+        at = np.flatnonzero((cluster >= begin) & (cluster < end))
+        belongs = _members(cluster[at] - begin, members.data[at], end - begin)
+        sums.append(belongs @ X[members.indices[at]])
+    return sparse.csr_array(sparse.vstack(sums))
 
 
 def spherical_clusters(
@@ -89,10 +97,15 @@ def spherical_clusters(
     centres = _first_centres(unit[some], weight[some], n_clusters, rng)
     for _ in range(_STEPS):
         cluster = _nearest(unit, centres)
-        where = (cluster, np.arange(len(cluster)))
-        members = sparse.csr_array((weight, where), (centres.shape[0], len(cluster)))
-        centres = of_unit_length(members @ unit)
+        centres = of_unit_length(_members(cluster, weight, centres.shape[0]) @ unit)
     return _nearest(unit, centres)
+
+
+def _members(cluster: Array, weight: Array, n_clusters: int) -> sparse.csr_array:
+    """Return the weight of each document in the row of its cluster, (n_clusters, n_docs)."""
+    # in 32 bits, so that products do not copy the indices of the documents
+    where = (cluster.astype(np.int32), np.arange(len(cluster), dtype=np.int32))
+    return sparse.csr_array((weight, where), (n_clusters, len(cluster)))
 
 
 def content_hashes(X: sparse.csr_array) -> Array:

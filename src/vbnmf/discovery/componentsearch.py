@@ -115,19 +115,48 @@ def discover(
 
 
 def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
-    """Improve a draft by moves, in rounds."""
+    """Improve a draft by moves, in rounds, and bring it to the requested number of components."""
     n_labels = len(best.mask)
     if n_labels > MOST_LABELS:
         return best
     n_kept = n_fixed(best, plan)
     # with fewer components than labels, unrelated labels must share some
     may_split = plan.scoped and plan.n_components - n_kept >= n_labels
+    best, split = _after_rounds(explorer, best, plan, n_kept, may_split=may_split)
+    if split is None:
+        return best
+    if may_split:
+        if split.K > best.K:  # otherwise the sweeps of the fit are enough
+            best.let_go()
+            split = explorer.settle(split, "components that labels agree on")
+        best = split
+        most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
+        if most < best.K:
+            look = explorer.look(best, "worth of components")
+            best = reduced(look, explorer.a_t, most, n_kept, plan)
+            best = explorer.settle(best, "fewer components")
+    if plan.soft:
+        best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
+    if plan.n_components > best.K and not plan.soft:
+        look = explorer.look(best, "what is left unexplained", residual=True)
+        best = filled(look, plan.n_components, explorer.label_mass)
+        best = explorer.settle(best, "as many components as requested")
+    return best
+
+
+def _after_rounds(
+    explorer: "_Explorer", best: Draft, plan: Plan, n_kept: int, *, may_split: bool
+) -> tuple[Draft, Draft | None]:
+    """Return the draft after rounds of moves, and the same split where labels do not agree.
+
+    The second is None if what components explain is not finite, which rounds cannot improve.
+    """
     work = max(explorer.engine.nnz * plan.n_components, 1)
     n_rounds = int(np.clip(WORK_OF_ROUNDS // work, *ROUNDS))
     adds = not plan.steady  # what is left unexplained; if that fails, a round adds nothing
     look = explorer.look(replace(best), "agreement of labels", residual=adds)
     if not np.isfinite(look.worth).all():
-        return best
+        return best, None
     glued = look.glued(n_kept) if may_split else 0
     # of the best draft; a round begins with both, and so does the end
     split = split_by_agreement(look, n_kept) if may_split else look.draft
@@ -136,6 +165,8 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
     for number in range(1, n_rounds + 1):
         stage = f"round {number} of at most {n_rounds}"
         draft = replace(split)
+        if not plan.scoped:  # no other round begins with it
+            split.let_go()
         if adds and residual is not None:
             draft = with_residuals(draft, residual, explorer.label_mass)
             draft = explorer.settle(draft, f"{stage}: what is left unexplained")
@@ -155,36 +186,27 @@ def _improved(explorer: "_Explorer", best: Draft, plan: Plan) -> Draft:
             fewer_glued = now_glued < glued
             best.let_go()
             best, glued, adds = draft, now_glued, not plan.steady
-            split = split_by_agreement(look, n_kept) if may_split else look.draft
+            split = split_by_agreement(look, n_kept) if may_split else replace(look.draft)
             residual = look.residual
             del look
-            least = 0.0 if fewer_glued else LEAST_RISE
-            if plan.steady and not now_glued:
-                least = STEADY_RISE
-            if rise < least * abs(best.bound):
+            if rise < _least_rise(plan, now_glued, fewer_glued=fewer_glued) * abs(best.bound):
                 break
             continue
         del look
         if not (adds and plan.scoped):
             break
         adds = False
-    if may_split:
-        if split.K > best.K:  # otherwise the sweeps of the fit are enough
-            best.let_go()
-            split = explorer.settle(split, "components that labels agree on")
-        best = split
-        most = int(SOFT * plan.n_components) if plan.soft else plan.n_components
-        if most < best.K:
-            look = explorer.look(best, "worth of components")
-            best = reduced(look, explorer.a_t, most, n_kept, plan)
-            best = explorer.settle(best, "fewer components")
-    if plan.soft:
-        best = without_unused(best, float(explorer.engine.totals.n_docs.sum()), n_kept, plan)
-    if plan.n_components > best.K and not plan.soft:
-        look = explorer.look(best, "what is left unexplained", residual=True)
-        best = filled(look, plan.n_components, explorer.label_mass)
-        best = explorer.settle(best, "as many components as requested")
-    return best
+    return best, split
+
+
+def _least_rise(plan: Plan, glued: int, *, fewer_glued: bool) -> float:
+    """Return how much the bound must rise in a round for another one, relative to it.
+
+    ``glued`` components are two topics after the round. With fewer of them, the bound may fall.
+    """
+    if plan.steady and not glued:
+        return STEADY_RISE
+    return -np.inf if fewer_glued else LEAST_RISE
 
 
 def n_fixed(draft: Draft, plan: Plan) -> int:
@@ -252,6 +274,7 @@ class _Explorer:
         with np.errstate(all="ignore"):  # the caller refuses results that are not finite
             V = self.engine.coefficients(state)
             self.engine.rest()
+            release()
             look = look_at(self.engine.documents, settled, state, V, residual=residual)
         return settled, look
 
@@ -281,10 +304,20 @@ def _settled(draft: Draft, result: Fit) -> Draft:
     """Return the draft with counts, portions and bound of a fit that began from it."""
     terms, a_t = result.state.terms, result.state.prior.a_t
     portions = spread(result.stats.label_sums * terms.E_sums, draft.mask)
-    counts = np.ascontiguousarray(terms.shape[:, : draft.K])  # without padding
+    counts = _without_padding(terms.shape, draft.K)
     np.subtract(counts, np.float32(a_t), out=counts)
     np.maximum(counts, 0, out=counts)
     return replace(draft, counts=counts, portions=portions, bound=result.bound)
+
+
+def _without_padding(rows: Array, K: int) -> Array:
+    """Return the first K columns as a contiguous array, in the memory of the rows."""
+    n = len(rows)
+    out = rows.reshape(-1)[: n * K].reshape(n, K)
+    for start in range(0, n, _ROWS_AT_ONCE):
+        at = slice(start, start + _ROWS_AT_ONCE)
+        out[at] = rows[at, :K]  # NumPy copies rows that overlap
+    return out
 
 
 def starting_counts(n_docs: Array, plan: Plan) -> Array:

@@ -235,5 +235,5 @@ def _rate_outside(engine: Engine, draft: Draft, knobs: Knobs) -> float:
 
 
 def rate_outside(a_v: float, component_sum: float, weight: float) -> float:
-    """The rate out of scope, where components have ``weight`` in a document on average."""
+    """Return the rate out of scope; components have ``weight`` in a document on average."""
     return a_v * component_sum / (OUTSIDE_PART * max(weight, _TINY))

@@ -16,6 +16,7 @@ parts of a corpus can be added.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ from scipy import sparse
 
 from vbnmf.core.explained import coefficients, ratios
 from vbnmf.core.model import Array
-from vbnmf.core.rows import mass, mass_of_squares
+from vbnmf.core.rows import mass, mass_of_squares, parts
+from vbnmf.shards.shard import cut
 
+_SHARES_AT_ONCE = 1 << 18  # unless one label has more
 _LEAST_DOCS = 64  # documents that are fitted together, if label sets are rarer
 _LEAST = 1e-12  # cosine of halves, at least
 _TINY = np.finfo(float).tiny
@@ -177,10 +180,10 @@ class Explained:
     ----------
     ratio : csr_array of shape (n_docs, n_terms)
         x_dw / Σ_k V_dk T_wk.
-    V : csc_array of shape (n_docs, K)
+    V : csc_array or ndarray of shape (n_docs, K)
         Coefficients of shared components.
-    T : ndarray of shape (n_terms, K)
-        Components, whose columns sum to one.
+    T : ndarray or MeanTerms of shape (n_terms, K)
+        Components.
     Y : csr_array of shape (n_docs, n_labels)
         Label indicators.
     mask : ndarray of bool of shape (n_labels, K)
@@ -190,8 +193,8 @@ class Explained:
     """
 
     ratio: sparse.csr_array
-    V: sparse.csc_array
-    T: Array
+    V: sparse.csc_array | Array
+    T: "Array | MeanTerms"
     Y: sparse.csr_array
     mask: Array
     weight: Array
@@ -211,8 +214,7 @@ class Explained:
             columns = np.flatnonzero(in_scope.any(axis=0))
             documents, some = X[rows], np.ascontiguousarray(T[:, columns])
             V = coefficients(documents, some, in_scope[:, columns])
-            ratio, _ = ratios(documents, V, some)
-            data[entries(X, rows)] = ratio.data
+            data[entries(X, rows)] = ratios(documents, V, some).data
             d, k = np.nonzero(V)
             parts.append((V[d, k], rows[d], columns[k]))
         value, d, k = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -246,24 +248,65 @@ class Explained:
         rows : ndarray of int of shape (n_docs,)
             Their rows in ``ratio``.
         """
+        rows, label = self._of_one_label(k)
+        return self._shares_of(k, rows), label, rows
+
+    def label_terms(self, k: int) -> LabelTerms:
+        """Return what each label takes from component k.
+
+        Few labels are looked at together, so that memory holds few shares.
+        """
+        rows, label = self._of_one_label(k)
+        sizes = np.bincount(label, np.diff(self.ratio.indptr)[rows], len(self.mask))
+        found = []
+        for begin, end in pairwise(cut(sizes.astype(np.int64), _SHARES_AT_ONCE).tolist()):
+            at = np.flatnonzero((label >= begin) & (label < end))
+            shares, weight = self._shares_of(k, rows[at]), self.weight[rows[at]]
+            found.append(LabelTerms.of(shares, label[at] - begin, end - begin, weight))
+        return LabelTerms(
+            sparse.vstack([terms.sums for terms in found], format="csr"),
+            np.concatenate([terms.squares for terms in found]),
+            np.concatenate([terms.n_docs for terms in found]),
+        )
+
+    def coefficients(self, k: int) -> Array:
+        """Return the coefficients of component k, (n_docs,) in float64."""
+        if isinstance(self.V, np.ndarray):
+            return self.V[:, k].astype(np.float64)
+        out, at = np.zeros(len(self.weight)), slice(*self.V.indptr[k : k + 2])
+        out[self.V.indices[at]] = self.V.data[at]
+        return out
+
+    def _of_one_label(self, k: int) -> tuple[Array, Array]:
+        """Return the documents with exactly one label of the scope of k, and their labels."""
         if self._only_label is None:
             labels = np.flatnonzero(self.mask[:, k])
             members = self._by_label[:, labels].tocsr()
             rows = np.flatnonzero(np.diff(members.indptr) == 1)
-            label = labels[members[rows].indices]
-        else:
-            rows = np.flatnonzero(self.mask[self._only_label, k])
-            label = self._only_label[rows]
-        of_document, at = np.zeros(len(self.weight)), slice(*self.V.indptr[k : k + 2])
-        of_document[self.V.indices[at]] = self.V.data[at]
-        v, found = of_document[rows], self.ratio[rows]
-        found.data *= np.repeat(v, np.diff(found.indptr)) * self.T[found.indices, k]
-        return found, label, rows
+            return rows, labels[members[rows].indices]
+        rows = np.flatnonzero(self.mask[self._only_label, k])
+        return rows, self._only_label[rows]
 
-    def label_terms(self, k: int) -> LabelTerms:
-        """Return what each label takes from component k."""
-        shares, label, rows = self.shares(k)
-        return LabelTerms.of(shares, label, len(self.mask), self.weight[rows])
+    def _shares_of(self, k: int, rows: Array) -> sparse.csr_array:
+        """Return what component k explains of some documents, (n, n_terms)."""
+        found, of_documents = self.ratio[rows], self.coefficients(k)[rows]
+        for at, part in parts(found):
+            v = np.repeat(of_documents[at], np.diff(part.indptr))
+            begin, end = found.indptr[[at.start, at.stop]]
+            found.data[begin:end] *= v * self.T[part.indices, k]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MeanTerms:
+    """Expected terms of components, (n_terms, K), computed from counts where they are looked up."""
+
+    counts: Array  # (n_terms, K)
+    a_t: Any  # in the type of the counts, as are the scales
+    scale: Array  # (K,)
+
+    def __getitem__(self, at: tuple[Any, Any]) -> Array:
+        return np.asarray((self.counts[at] + self.a_t) * self.scale[at[1]])
 
 
 def label_sets(Y: sparse.csr_array) -> Iterator[Array]:

@@ -112,81 +112,153 @@ def merge_order(
     With ``scopes``, alike components of different scopes are also merged beyond ``n_left``, as long
     as the bound rises: several labels then share one component.
     """
-    n_terms, K = counts.shape
-    kept = _not_negligible(counts)
-    columns = [
-        _Column.of(kept.indices[begin:end], kept.data[begin:end], a_t)
-        for begin, end in pairwise(kept.indptr.tolist())
-    ]
-    families = [0] * K if family is None else family.tolist()
-    serves = np.ones((1, K), dtype=bool) if scopes is None else scopes
-    scope = [frozenset(np.flatnonzero(column).tolist()) for column in serves.T]
-    near = _neighbours(kept, min(_NEIGHBOURS, K - 1), np.array(families), scope)
-    alive = dict.fromkeys(range(K))
-    served = Counter(label for labels in scope for label in labels)
-    weights = counts.sum(axis=0, dtype=np.float64).tolist()
-    heap: list[_Candidate] = []
-    costs: dict[int, float] = {}
-    if worth is not None:
-        costs = {k: float(worth[k]) - columns[k].complexity(a_t, n_terms) for k in range(K)}
-        heap = [(_FREE, cost, -weights[k], k, -1) for k, cost in costs.items()]
-        heapq.heapify(heap)
-
-    documents: list[dict[int, float]] = [{} for _ in range(K)]  # gains, by the other component
-    for (i, j), gain in (joint or {}).items():
-        documents[i][j] = documents[j][i] = gain
-
-    def compare(i: int, others: list[int]) -> None:
-        gains, alike = _gains(columns, i, others, a_t, n_terms)
-        for j, of_terms, cosine in zip(others, gains.tolist(), alike.tolist(), strict=True):
-            gain = of_terms + documents[i].get(j, 0.0)
-            kind = _FREE if scope[i] == scope[j] or cosine >= ALIKE else _UNLIKE
-            kind = kind if families[i] == families[j] else _OTHER_FAMILY
-            heapq.heappush(heap, (kind, -gain, -(weights[i] + weights[j]), i, j))
-
-    for i in range(K):
-        compare(i, sorted(j for j in near[i] if j < i))
+    left = _Components.of(counts, a_t, family, scopes, worth, joint)
     pairs: list[tuple[int, int]] = []
     n_unlike = 0
-    while len(alive) > 1:
-        kind, cost, i, j = _next(heap, alive, families)
-        gains = kind == _FREE and j >= 0 and cost < 0 and scope[i] != scope[j]
-        if len(alive) <= n_left and not gains:
+    while len(left.alive) > 1:
+        kind, cost, i, j = left.best()
+        gains = kind == _FREE and j >= 0 and cost < 0 and not left.serve_the_same(i, j)
+        if len(left.alive) <= n_left and not gains:
             break
         if j < 0:
-            if any(served[label] < 2 for label in scope[i]):
-                continue  # a label keeps its last component
-            pairs.append((i, j))
-            served.subtract(scope[i])
-            del alive[i]
-            continue
-        n_unlike += kind != _FREE
-        new = len(columns)
-        documents.append(_added(documents[i], documents[j]))
-        for other, gain in documents[new].items():
-            documents[other][new] = gain
-        families.append(families[i])
-        scope.append(scope[i] | scope[j])
-        served.subtract(scope[i] & scope[j])
+            if left.is_last_of_a_label(i):
+                continue
+            left.drop(i)
+        else:
+            n_unlike += kind != _FREE
+            left.merge(i, j)
         pairs.append((i, j))
-        columns.append(columns[i].plus(columns[j], a_t, n_terms))
-        weights.append(weights[i] + weights[j])
-        if costs:
-            costs[new] = costs[i] + costs[j]
-            heapq.heappush(heap, (_FREE, costs[new], -weights[new], new, -1))
-        del alive[i], alive[j]
-        others = sorted(k for k in near[i] | near[j] if k in alive)
-        near.append(set(others))
-        for k in others:
-            near[k].add(new)
-        alive[new] = None
-        compare(new, others)
-    return Merges(K, pairs, n_unlike)
+    return Merges(counts.shape[1], pairs, n_unlike)
 
 
-def _added(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
-    """Add up two mappings."""
-    return {key: one.get(key, 0.0) + other.get(key, 0.0) for key in [*one, *other]}
+@dataclass(frozen=True)
+class _Component:
+    """A component before or after merges."""
+
+    column: "_Column"
+    weight: float  # Σ_w c_w
+    family: int
+    labels: frozenset[int]  # that it serves
+    near: set[int]  # components that it is compared with; of later merges, too
+    joint: dict[int, float]  # what documents that use another one as well gain by a merge
+    drop: float | None  # cost of dropping it; None: it is not dropped
+
+    def merged(self, other: "_Component", near: set[int], a_t: float, n_terms: int) -> "_Component":
+        """Return what this component and another one are together."""
+        keys = [*self.joint, *other.joint]
+        return _Component(
+            self.column.plus(other.column, a_t, n_terms),
+            self.weight + other.weight,
+            self.family,
+            self.labels | other.labels,
+            near,
+            {key: self.joint.get(key, 0.0) + other.joint.get(key, 0.0) for key in keys},
+            None if self.drop is None or other.drop is None else self.drop + other.drop,
+        )
+
+
+class _Components:
+    """All components so far, those that are left, and the candidates for the next step."""
+
+    def __init__(self, components: list[_Component], a_t: float, n_terms: int) -> None:
+        self._all, self._a_t, self._n_terms = components, a_t, n_terms
+        self.alive = dict.fromkeys(range(len(components)))  # in order
+        self._served = Counter(label for one in components for label in one.labels)
+        self._heap: list[_Candidate] = []
+        for i, one in enumerate(components):
+            self._offer(i, [j for j in sorted(one.near) if j < i])
+
+    @classmethod
+    def of(
+        cls,
+        counts: Array,
+        a_t: float,
+        family: Array | None,
+        scopes: Array | None,
+        worth: Array | None,
+        joint: Mapping[tuple[int, int], float] | None,
+    ) -> "_Components":
+        n_terms, K = counts.shape
+        kept = _not_negligible(counts)
+        columns = [
+            _Column.of(kept.indices[begin:end], kept.data[begin:end], a_t)
+            for begin, end in pairwise(kept.indptr.tolist())
+        ]
+        weights = counts.sum(axis=0, dtype=np.float64).tolist()
+        family = np.zeros(K, dtype=int) if family is None else np.asarray(family)
+        serves = np.ones((1, K), dtype=bool) if scopes is None else scopes
+        labels = [frozenset(np.flatnonzero(column).tolist()) for column in serves.T]
+        near = _neighbours(kept, min(_NEIGHBOURS, K - 1), family, labels)
+        drops: list[float | None] = [None] * K
+        if worth is not None:
+            drops = [float(worth[k]) - columns[k].complexity(a_t, n_terms) for k in range(K)]
+        gains: list[dict[int, float]] = [{} for _ in range(K)]
+        for (i, j), gain in (joint or {}).items():
+            gains[i][j] = gains[j][i] = gain
+        of_each = zip(columns, weights, family.tolist(), labels, near, gains, drops, strict=True)
+        return cls([_Component(*parts) for parts in of_each], a_t, n_terms)
+
+    def best(self) -> tuple[int, float, int, int]:
+        """Return kind, cost and pair of the best candidate; the second of a drop is -1.
+
+        If no remaining pair was compared, return the first two, of the same family if possible.
+        """
+        while self._heap:
+            kind, cost, _total, i, j = heapq.heappop(self._heap)
+            if i in self.alive and (j in self.alive or j < 0):
+                return kind, cost, i, j
+        last: dict[int, int] = {}
+        for k in self.alive:
+            family = self._all[k].family
+            if family in last:
+                return _UNLIKE, np.inf, last[family], k
+            last[family] = k
+        first, second, *_ = self.alive
+        return _OTHER_FAMILY, np.inf, first, second
+
+    def serve_the_same(self, i: int, j: int) -> bool:
+        """Return whether two components serve the same labels."""
+        return self._all[i].labels == self._all[j].labels
+
+    def is_last_of_a_label(self, i: int) -> bool:
+        """Return whether a label is served by this component alone."""
+        return any(self._served[label] < 2 for label in self._all[i].labels)
+
+    def drop(self, i: int) -> None:
+        """Drop a component."""
+        self._served.subtract(self._all[i].labels)
+        del self.alive[i]
+
+    def merge(self, i: int, j: int) -> None:
+        """Merge two components to one with the next number."""
+        one, other, new = self._all[i], self._all[j], len(self._all)
+        del self.alive[i], self.alive[j]
+        near = sorted(k for k in one.near | other.near if k in self.alive)
+        both = one.merged(other, set(near), self._a_t, self._n_terms)
+        self._all.append(both)
+        self.alive[new] = None
+        self._served.subtract(one.labels & other.labels)
+        for k, gain in both.joint.items():
+            self._all[k].joint[new] = gain
+        for k in near:
+            self._all[k].near.add(new)
+        self._offer(new, near)
+
+    def _offer(self, i: int, others: list[int]) -> None:
+        """Add a drop of a component, and its merges with others, to the candidates."""
+        one = self._all[i]
+        if one.drop is not None:
+            heapq.heappush(self._heap, (_FREE, one.drop, -one.weight, i, -1))
+        rest = [self._all[j] for j in others]
+        columns = [other.column for other in rest]
+        gains, cosines = _gains(one.column, columns, self._a_t, self._n_terms)
+        for j, other, gain, cosine in zip(
+            others, rest, gains.tolist(), cosines.tolist(), strict=True
+        ):
+            kind = _FREE if one.labels == other.labels or cosine >= ALIKE else _UNLIKE
+            kind = kind if one.family == other.family else _OTHER_FAMILY
+            gain += one.joint.get(j, 0.0)
+            heapq.heappush(self._heap, (kind, -gain, -(one.weight + other.weight), i, j))
 
 
 @dataclass(frozen=True)
@@ -242,16 +314,13 @@ def _not_negligible(counts: Array) -> sparse.csr_array:
     return sparse.csr_array((values, terms, as_narrow(ends)), counts.shape[::-1])
 
 
-def _gains(
-    columns: list[_Column], i: int, others: list[int], a_t: float, n_terms: int
-) -> tuple[Array, Array]:
-    """Compute the gain in the bound of merging component i with each of the others.
+def _gains(one: _Column, rest: list[_Column], a_t: float, n_terms: int) -> tuple[Array, Array]:
+    """Compute the gain in the bound of merging a component with each of the others.
 
     Returns the gains and the cosines of the counts, (n_others,) each.
     """
-    if not others:
+    if not rest:
         return np.zeros(0), np.zeros(0)
-    one, rest = columns[i], [columns[j] for j in others]
     own, logs = np.zeros(n_terms), np.zeros(n_terms)
     own[one.terms], logs[one.terms] = one.counts, one.logs
     terms = np.concatenate([other.terms for other in rest])
@@ -302,23 +371,3 @@ def _neighbours(
         for other in list(near[k]):
             near[other].add(k)
     return near
-
-
-def _next(
-    heap: list[_Candidate], alive: dict[int, None], families: list[int]
-) -> tuple[int, float, int, int]:
-    """Return kind, cost and the best remaining pair of components; -1 as the second for a drop.
-
-    If no remaining pair was compared, return the first two, of the same family if possible.
-    """
-    while heap:
-        kind, cost, _total, i, j = heapq.heappop(heap)
-        if i in alive and (j in alive or j < 0):
-            return kind, cost, i, j
-    last: dict[int, int] = {}
-    for k in alive:
-        if families[k] in last:
-            return _UNLIKE, np.inf, last[families[k]], k
-        last[families[k]] = k
-    first, second, *_ = alive
-    return _OTHER_FAMILY, np.inf, first, second

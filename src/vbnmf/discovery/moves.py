@@ -27,7 +27,14 @@ from vbnmf.core.model import Array, Labels, State
 from vbnmf.core.products import product, row_products
 from vbnmf.core.rows import as_narrow, mass
 from vbnmf.discovery.drafts import Draft, Plan, families, merged, spread, top_groups
-from vbnmf.discovery.labelterms import Explained, LabelTerms, entries, label_sets, shared
+from vbnmf.discovery.labelterms import (
+    Explained,
+    LabelTerms,
+    MeanTerms,
+    entries,
+    label_sets,
+    shared,
+)
 from vbnmf.discovery.merging import cosines, merge_order
 from vbnmf.shards.shard import Shard
 
@@ -146,21 +153,21 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
     """
     K, X = draft.K, documents.X
     dtype = draft.counts.dtype
-    T = draft.counts + dtype.type(state.prior.a_t)
-    T *= state.terms.scale.astype(dtype)
+    T = MeanTerms(draft.counts, dtype.type(state.prior.a_t), state.terms.scale.astype(dtype))
     known = np.ones((documents.n_groups, 1)) if state.labels is None else state.labels.known
     has = sparse.csr_array(sparse.csr_array(known) > 0, dtype=np.float64)  # labels of each group
     Y = has[documents.group]
     weight = documents.counts_as
     scale, rate = _scale_and_rate(state, documents.n_groups)
     worth, length = np.zeros(K), X.nnz // max(X.shape[0], 1) + 1  # mean number of terms
-    ratio, left = np.zeros(X.nnz, dtype), np.zeros(X.nnz) if residual else None
+    ratio = np.zeros(X.nnz, dtype)
+    unexplained: list[sparse.csr_array] = []  # sums by label, of parts of the documents
     in_scope = (has @ draft.mask.astype(np.float64)) > 0  # of each group
     for alike in label_sets(Y):
         columns = np.flatnonzero(in_scope[np.unique(documents.group[alike])].any(axis=0))
         # a copy of some columns pays if the documents have many terms
         t = None
-        if len(columns) < K and np.diff(X.indptr)[alike].sum() > len(T):
+        if len(columns) < K and np.diff(X.indptr)[alike].sum() > len(draft.counts):
             t = np.ascontiguousarray(T[:, columns].T)
         at_once = max(_NUMBERS_AT_ONCE // max(len(columns), length), 1)
         for rows in np.split(alike, range(at_once, len(alike), at_once)):
@@ -174,47 +181,63 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
             v = np.ascontiguousarray(v.T)  # (n, n_docs): sums over few components are fast
             row = np.repeat(np.arange(len(rows)), np.diff(X.indptr)[rows])
             places = entries(X, rows)
+            left = np.empty(len(places)) if residual else None
             step = max(_NUMBERS_AT_ONCE // max(len(columns), 16), 1)
             for begin in range(0, len(places), step):
                 at = slice(begin, begin + step)
                 place, document = places[at], row[at]
                 x, terms = X.data[place].astype(np.float64), X.indices[place]
                 parts = np.take(v, document, axis=1)
-                parts *= T[terms][:, columns].T if t is None else np.take(t, terms, axis=1)
+                if t is not None:
+                    parts *= np.take(t, terms, axis=1)
+                else:  # rows are faster
+                    where = (terms, slice(None)) if len(columns) == K else (terms[:, None], columns)
+                    parts *= T[where].T
                 mean = np.maximum(parts.sum(axis=0, dtype=np.float64), _TINY)
                 ratio[place] = x / mean
                 if left is not None:
-                    left[place] = np.maximum(x - mean, 0.0)
+                    left[at] = np.maximum(x - mean, 0.0)
                 parts *= (1 / mean).astype(dtype)
                 np.minimum(parts, _LARGEST_SHARE, out=parts)
                 np.log(np.subtract(1.0, parts, out=parts), out=parts)  # faster than log1p
                 lost = _REMAINS * x * weight[rows[document]]
                 worth[columns] -= row_products(parts, lost.astype(dtype))
                 del parts  # before the next are made
+            if left is not None:
+                left *= weight[rows][row]
+                ends = as_narrow(np.append(0, np.cumsum(np.diff(X.indptr)[rows])))
+                of_rows = sparse.csr_array((left, X.indices[places], ends), (len(rows), X.shape[1]))
+                unexplained.append(sparse.csr_array(Y[rows].T) @ of_rows)
+                del left, of_rows
         del v, t
-    sums = None
-    if left is not None:
-        if documents.weight is not None:
-            left *= np.repeat(weight, np.diff(X.indptr))
-        unexplained = sparse.csr_array((left, X.indices, X.indptr), shape=X.shape)
-        sums = sparse.csr_array(Y.T) @ unexplained  # of arrays by rows, which are not copied
-        sums.sort_indices()
-        del left, unexplained
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
         _nonzero(V, in_scope, documents.group), T, Y, draft.mask, weight,
     )  # fmt: skip
+    sums = _added(unexplained) if residual else None
     return Look(draft, explained, sums, worth, Use.of(state, scale, rate, documents.group))
 
 
-def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array:
-    """Return the coefficients in scope that are not zero, without copies of all of them."""
-    used = (np.flatnonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1]))
-    rows = [some.astype(np.int32) for some in used]
-    ends = np.cumsum([0, *(len(some) for some in rows)])
-    indices, data = np.concatenate(rows), np.empty(ends[-1], V.dtype)
-    for k, some in enumerate(rows):
-        data[ends[k] : ends[k + 1]] = V[some, k]
+def _added(parts: list[sparse.csr_array]) -> sparse.csr_array:
+    """Add up sparse matrices of the same shape."""
+    n = parts[0].shape[0]
+    row = np.tile(np.arange(n, dtype=np.int32), len(parts))
+    each = sparse.csr_array((np.ones(len(row)), (row, np.arange(len(row), dtype=np.int32))))
+    found = each @ sparse.vstack(parts, format="csr")
+    found.sort_indices()
+    return sparse.csr_array(found)
+
+
+def _nonzero(V: Array, in_scope: Array, group: Array) -> sparse.csc_array | Array:
+    """Return the coefficients in scope that are not zero; V itself if these are most."""
+    n_used = [np.count_nonzero(in_scope[group, k] & (V[:, k] != 0)) for k in range(V.shape[1])]
+    ends = np.cumsum([0, *n_used])
+    if 2 * ends[-1] >= V.size:  # a sparse array would not be smaller
+        return V
+    indices, data = np.empty(ends[-1], np.int32), np.empty(ends[-1], V.dtype)
+    for k in range(V.shape[1]):
+        at, rows = slice(*ends[k : k + 2]), np.flatnonzero(in_scope[group, k] & (V[:, k] != 0))
+        indices[at], data[at] = rows, V[rows, k]
     return sparse.csc_array((data, indices, as_narrow(ends)), shape=V.shape)
 
 
@@ -396,7 +419,7 @@ def gains_of_joint_use(look: Look, n_kept: int) -> dict[tuple[int, int], float]:
 def _gain_of_joint_use(look: Look, i: int, j: int) -> float:
     """Compute what documents that use components i and j gain if these are merged."""
     explained, use = look.explained, look.use
-    v = explained.V[:, [i, j]].toarray().astype(np.float64)
+    v = np.column_stack([explained.coefficients(i), explained.coefficients(j)])
     rates = use.rate[:, [i, j]][use.group]
     rows = np.flatnonzero(((v > 0) & (rates > 0)).all(axis=1))
     v, rates, T = v[rows], rates[rows].T, explained.T[:, [i, j]].T

@@ -19,6 +19,7 @@ from vbnmf.callers import callers_level
 from vbnmf.core import starts
 from vbnmf.core.fit import Progress, Schedule
 from vbnmf.core.model import Array
+from vbnmf.core.pages import release
 from vbnmf.core.rows import leading, without_unused_terms
 from vbnmf.core.starts import Knobs
 from vbnmf.description.showing import ShowsComponents
@@ -449,6 +450,7 @@ class BaseVBNMF(
         settings = self._settings(targets, weight, X.shape, X.dtype.itemsize)
         best = best_of_starts(settings, corpus, coefficients=coefficients, hold=hold)
         result = best.fit
+        release()
         components = Components.of(best.shapes, result.state, best.reason, best.background)
         check_finite(components.means, components.scales, components.sums)
         n_docs = float(X.shape[0] if weight is None else weight.sum())

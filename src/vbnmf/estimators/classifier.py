@@ -1,6 +1,7 @@
 """A model with labels as a classifier of scikit-learn: its score and its intervals.
 
-``labelpredictor`` has the predictions. ``supervised`` has the parameters and the fit.
+``labelpredictor`` has the predictions, ``labelbatches`` learns from batches, and ``supervised`` has
+the parameters and the fit.
 """
 
 from typing import Any

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from vbnmf.core.model import Array, Labels
+from vbnmf.core.rows import as_narrow
 from vbnmf.engines.backends import computed
 from vbnmf.estimators.labelforms import check_endings, read_labels
 from vbnmf.estimators.validation import check_weights
@@ -286,9 +287,9 @@ def _weights(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     if not sets:
         return sparse.csr_array((0, n_labels))
     sizes = np.array([len(labels) for labels in sets])
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    data = np.repeat(1.0 / sizes, sizes)
-    return sparse.csr_array((data, np.concatenate(sets), indptr), shape=(len(sets), n_labels))
+    ends = as_narrow(np.concatenate([[0], np.cumsum(sizes)]))
+    data, labels = np.repeat(1.0 / sizes, sizes), np.concatenate(sets, dtype=np.int32)
+    return sparse.csr_array((data, labels, ends), shape=(len(sets), n_labels))
 
 
 # Labels of shards

@@ -12,6 +12,7 @@ _ENOUGH_DOCUMENTS = 20  # no warnings for smaller data, such as examples
 _MOST_DOCUMENTS_LABELS = 0.5  # labels per document above which they look like names or texts
 _MOST_JOINED = 0.5  # share of labels that contain a separator
 _SEPARATORS = ("|", ";", ",")
+_MISSING = ("nan", "nat", "null", "n/a", "#n/a", "<na>")  # as programs write missing values
 
 
 class LabelWarning(UserWarning):
@@ -39,6 +40,7 @@ def _concerns(targets: Targets, unlabelled: object) -> Iterator[str]:
             "They look like names or texts. Check which column holds the labels."
         )
     names = [label for label in labels if isinstance(label, str)]
+    yield from _missing(names)
     if not targets.multilabel:
         yield from _joined(names)
     yield from _alike(names)
@@ -48,6 +50,16 @@ def _concerns(targets: Targets, unlabelled: object) -> Iterator[str]:
             "-1 is used as a label like the others. If it marks an unknown label, set "
             "unlabelled=-1."
         )
+
+
+def _missing(names: list[str]) -> Iterator[str]:
+    """Warn of labels that look like missing values."""
+    for name in names:
+        if name.strip().casefold() in _MISSING:
+            yield (
+                f"{name!r} is used as a label like the others. If it marks an unknown label, leave "
+                f"its cells empty (or use --label-map FILE; in Python: unlabelled={name!r})."
+            )
 
 
 def _joined(names: list[str]) -> Iterator[str]:

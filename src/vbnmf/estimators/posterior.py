@@ -124,7 +124,7 @@ class Components:
         return np.asarray(largest < 2 * self.hyperparameters["term_shape"])
 
     def from_prior(self, components: Any, terms: Array) -> Array:
-        """Whether the weight of a term is mostly the prior, shape_wk < 2 a_t, (n, n_listed).
+        """Return whether the weight of a term is mostly the prior, shape_wk < 2 a_t, (n, n_listed).
 
         ``terms`` has a row of terms for each of the n ``components``.
         """

@@ -57,10 +57,13 @@ class Scores(Findings):
 
 
 def evaluate(model: DocumentModel, documents: Any, labels: Any = None) -> Scores:
-    """Measure a model on documents that it was not fitted to.
+    """Measure a model on labelled documents, best on documents that it was not fitted to.
 
     Scores of predictions, and whether statements about labels hold, are of the labelled documents.
-    Measures that need no labels are of all documents.
+    Measures that need no labels are of all documents. If nearly all labelled documents were in
+    training, they are predicted by models that did not see them, and ``left_out_documents`` is
+    their number; each part of ``Shards`` is decided by itself. All other measures are then too
+    good.
 
     Parameters
     ----------
@@ -209,7 +212,8 @@ class Evaluation:
     def add_part(self, part: Part) -> None:
         """Add the documents of a part of the same model."""
         if part.scored is not part:
-            part, self.n_left_out = part.scored, self.n_left_out + part.n_docs
+            self.n_left_out += int(part.judged.left_out.sum())
+            part = part.scored
         self.n_docs += part.n_docs
         self.n_labelled += part.labelled.n_docs
         for count, of in self._counts:

@@ -84,11 +84,9 @@ def judge(part: "Part") -> Judged:
     part : Part
         Documents, and a model that was fitted with labels.
     """
-    estimator = part.subject.estimator
-    empty = np.asarray(is_empty(part.X))
+    estimator, empty = part.subject.estimator, np.asarray(is_empty(part.X))
     keys = getattr(estimator, "head_document_keys_", None)
-    places = np.full(part.n_docs, -1) if keys is None else _places(keys, content_keys(part.encoded))
-    places[empty] = -1
+    places = training_places(part)
     found = places >= 0
     if keys is None or not found.any():
         return Judged(part.probabilities, found, empty, keys is not None)
@@ -99,6 +97,18 @@ def judge(part: "Part") -> Judged:
     too_few, labelled = too_few_to_leave_out(keys), (np.diff(part.Y.indptr) > 0) & ~empty
     nearly_all = found[labelled].sum() >= NEARLY_ALL * labelled.sum() > 0
     return Judged(P, found, empty, too_few=too_few, are_training=not too_few and bool(nearly_all))
+
+
+def training_places(part: "Part") -> Array:
+    """Find documents among those of the training by their content, (n_docs,) of int.
+
+    The place is -1 for other documents, for those without any known term, and for all if the model
+    holds no contents.
+    """
+    keys = getattr(part.subject.estimator, "head_document_keys_", None)
+    if keys is None:
+        return np.full(part.n_docs, -1)
+    return np.where(is_empty(part.X), -1, _places(keys, content_keys(part.encoded)))
 
 
 def too_few_to_leave_out(keys: Array) -> bool:

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from vbnmf.core import gamma
-from vbnmf.core.explained import NONZEROS_AT_ONCE, ratios
+from vbnmf.core.explained import NONZEROS_AT_ONCE, means, ratios
 from vbnmf.core.model import Array, DocumentSums, Terms
 
 EXTRAPOLATED = 5.0
@@ -127,8 +127,7 @@ class ReferenceKernel:
                     L_v /= L_v.max(axis=1, keepdims=True)
                 else:
                     L_v, _offset = _exp_mean_log(shape[active], scale)
-                ratio, _mean = ratios(block[active], L_v, L_t)
-                new = prior[active] + L_v * (ratio @ L_t)
+                new = prior[active] + L_v * (ratios(block[active], L_v, L_t) @ L_t)
                 moved = np.abs(new - shape[active]).sum(axis=1) / mass[active]
                 shape[active] = new
                 n_iter[begin + active] += 1
@@ -199,7 +198,8 @@ class ReferenceDocuments:
             shape = a_v + Sigma_v[begin:end]
             L_v, offset = _exp_mean_log(shape, scale[self._group[begin:end]])
             self._L_v[begin:end] = L_v
-            ratio, mean = ratios(block, L_v, L_t)
+            mean = means(block, L_v, L_t)
+            ratio = sparse.csr_array((block.data / mean, block.indices, block.indptr), block.shape)
             self._ratio[X.indptr[begin] : X.indptr[end]] = ratio.data
             if update:
                 following[begin:end] = L_v * (ratio @ L_t)

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from vbnmf.core.explained import ratios
 from vbnmf.core.model import Array
-from vbnmf.core.rows import mass
+from vbnmf.core.rows import mass, of_columns
 from vbnmf.discovery.labelterms import Explained, sampled_agreement, shared
 from vbnmf.metrics.relevance import as_nonnegative
 
@@ -33,6 +33,7 @@ MOST_DOCUMENTS = 15_000
 """Documents that are used, at most; of more, each label gives a sample."""
 
 _LEAST_DOCUMENTS = 3  # documents that must have a term
+_DOCUMENTS_AT_ONCE = 1 << 10  # whose scopes are in double precision
 _HALVES = 20  # so that chance moves the result by about 0.01
 
 
@@ -132,17 +133,20 @@ def fitted_agreement(
     if not len(numbers):
         return found
     step = -(-X.shape[0] // MOST_DOCUMENTS)
-    dtype = components.dtype
-    X, Y, V = sparse.csr_array(X[::step], dtype=dtype), sparse.csr_array(Y[::step]), V[::step]
-    frequent = np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_DOCUMENTS
-    X = sparse.csr_array(X[:, np.flatnonzero(frequent)])
-    T = np.ascontiguousarray(components.T[frequent])
-    in_scope = V * ((Y @ scopes.astype(np.float64)) > 0)
-    ratio = ratios(X, in_scope, T)[0]
+    if step > 1:
+        X, Y, V = X[::step], Y[::step], V[::step]
+    X, T = sparse.csr_array(X, dtype=components.dtype), np.ascontiguousarray(components.T)
+    X = of_columns(X, np.bincount(X.indices, minlength=X.shape[1]) >= _LEAST_DOCUMENTS)
+    in_scope, served = V.copy(), scopes.astype(np.float64)
+    for begin in range(0, len(V), _DOCUMENTS_AT_ONCE):
+        at = slice(begin, begin + _DOCUMENTS_AT_ONCE)
+        in_scope[at] *= (Y[at] @ served) > 0
+    ratio = ratios(X, in_scope, T)
+    del X  # large
     in_scope[:, ~np.isin(np.arange(V.shape[1]), numbers)] = 0.0
     of_shared = sparse.csc_array(in_scope)
-    del in_scope  # large
-    explained = Explained(ratio, of_shared, T, Y, scopes, np.ones(X.shape[0]))
+    del in_scope
+    explained = Explained(ratio, of_shared, T, Y, scopes, np.ones(len(V)))
     for k in numbers.tolist():
         terms = explained.label_terms(k)
         taken = mass(terms.sums)

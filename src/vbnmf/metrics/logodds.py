@@ -20,7 +20,10 @@ q = N_l / (N_l + M_l), and
     r_lw    = min over P ≥ P_lw of e / number of terms of the label with at most this P
 
 e is an upper limit of the number of terms that would reach P by chance (Tarone 1990), and r that of
-their share among those that do (Benjamini and Hochberg 1995).
+their share among those that do (Benjamini and Hochberg 1995). So r is of all terms that are as
+unlikely or more, not of term w alone, which may be there by chance with a small r. With random
+labels, at most half of the labels have a term with r below 1/2. Since N_l is known, the binomial
+tail is too large for terms of many documents, which errs towards chance.
 
 Y. Benjamini, Y. Hochberg (1995). Controlling the false discovery rate: a practical and powerful
 approach to multiple testing. Journal of the Royal Statistical Society B 57, 289-300.
@@ -111,14 +114,7 @@ def log_odds(
     >>> found.log_odds.round(1).tolist()
     [7.5, 0.3]
     """
-    n, N, m, M = np.broadcast_arrays(
-        *(np.asarray(a, np.float64) for a in (label_documents, n_label, other_documents, n_other))
-    )
-    if not ((n >= 0) & (n <= N) & (m >= 0) & (m <= M)).all():
-        raise ValueError(
-            "the documents that have a term must be between 0 and all documents, in the label and "
-            "outside of it. Pass counts of documents, not of words."
-        )
+    n, N, m, M = _checked(label_documents, n_label, other_documents, n_other)
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1; got {level!r}.")
     p = (n + m) / np.maximum(N + M, 1) if share is None else np.asarray(share, np.float64)
@@ -186,10 +182,12 @@ def characteristic_terms(
 def share_by_chance(
     label_documents: Any, n_label: int, other_documents: Any, n_other: int, term_documents: Any
 ) -> Array:
-    """Estimate, for each term of a label, how many of the terms like it are there by chance.
+    """Estimate which share of the terms of a label that are as unlikely as each is there by chance.
 
-    Terms like it are as unlikely, or more, to be so frequent in the label if documents have the
-    label at random. The share of them that would be there by chance is at most the result.
+    How unlikely a term is: with which probability at least as many of its documents would have the
+    label if documents had it at random. Among the terms of the label that are as unlikely or more,
+    the expected share of those that random labels would give too is at most the result. The share
+    is of all these terms: a single one with a small value may still be there by chance.
 
     Parameters
     ----------
@@ -209,6 +207,11 @@ def share_by_chance(
     ndarray of shape (n_terms,)
         Between 0 and 1. Zero if all documents have the label, or none.
 
+    Raises
+    ------
+    ValueError
+        A count is negative or larger than the number of documents.
+
     Examples
     --------
     >>> from vbnmf.metrics import share_by_chance
@@ -216,7 +219,7 @@ def share_by_chance(
     >>> share_by_chance(n, 25, m, 1200, [27, 2, 92] + [2] * 900).round(2).tolist()
     [0.0, 0.19, 1.0]
     """
-    n, m = np.asarray(label_documents, np.float64), np.asarray(other_documents, np.float64)
+    n, _, m, _ = _checked(label_documents, n_label, other_documents, n_other)
     if n_other == 0 or n_label == 0:
         return np.zeros(n.shape)
     q = n_label / (n_label + n_other)
@@ -230,6 +233,18 @@ def share_by_chance(
     found = np.empty(n.shape)
     found[order] = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0)
     return found
+
+
+def _checked(label_documents: Any, n_label: Any, other_documents: Any, n_other: Any) -> list[Array]:
+    """Return the counts as arrays of one shape, after checking them."""
+    counts = (label_documents, n_label, other_documents, n_other)
+    n, N, m, M = np.broadcast_arrays(*(np.asarray(a, np.float64) for a in counts))
+    if not ((n >= 0) & (n <= N) & (m >= 0) & (m <= M)).all():
+        raise ValueError(
+            "the documents that have a term must be between 0 and all documents, in the label and "
+            "outside of it. Pass counts of documents, not of words."
+        )
+    return [n, N, m, M]
 
 
 def rank_scores(share: Array, low: Array) -> Array:

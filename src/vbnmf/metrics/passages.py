@@ -26,6 +26,7 @@ Complexity of Sequences, 21-29.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,7 @@ LARGEST_SHARE = 0.3
 _BANDS, _HASHES = 6, 2  # of J = 0.8, 0.998 of the pairs agree in both hashes of a band
 _ROUNDS = 3  # of comparing the terms of a candidate with their core, and of a median polish
 _ALIKE, _CONSTANT = 0.2, 0.7  # tolerance of a value, and share of values within it
+_NONZEROS_AT_ONCE = 1 << 17  # whose hashes are in memory
 _U = np.uint64
 
 
@@ -225,8 +227,7 @@ def _candidates(by_term: sparse.csc_array, hashes: Array) -> _Sets:
         for number in range(_HASHES):
             seed = _mixed(np.array([1 + band * _HASHES + number]))
             of_document = _mixed(hashes ^ seed)
-            least = np.minimum.reduceat(of_document[by_term.indices], by_term.indptr[:-1])
-            key = _mixed(key) ^ least
+            key = _mixed(key) ^ _least(by_term, of_document)
         _, group, n = np.unique(key, return_inverse=True, return_counts=True)
         enough = np.flatnonzero(n[group] >= LEAST_TERMS)
         sets = _Sets.of(enough, group[enough])
@@ -241,6 +242,17 @@ def _candidates(by_term: sparse.csc_array, hashes: Array) -> _Sets:
     graph = sparse.coo_array((np.ones(pairs.shape[1]), tuple(pairs)), (n_terms, n_terms))
     terms = np.unique(pairs)
     return _Sets.of(terms, connected_components(graph, directed=False)[1][terms])
+
+
+def _least(by_term: sparse.csc_array, of_document: Array) -> Array:
+    """Return the least number of the documents of each term, (n_terms,); each has documents."""
+    indptr, out = by_term.indptr, np.empty(by_term.shape[1], of_document.dtype)
+    cuts = np.searchsorted(indptr, np.arange(0, indptr[-1], _NONZEROS_AT_ONCE))
+    for begin, end in pairwise(np.unique(np.append(cuts, len(out))).tolist()):
+        at = slice(indptr[begin], indptr[end])
+        starts = indptr[begin:end] - at.start
+        out[begin:end] = np.minimum.reduceat(of_document[by_term.indices[at]], starts)
+    return out
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,12 @@ def score_predictions(y_true: Any, y_pred: Any, labels: Any = None) -> Predictio
         labels = np.arange(y_true.shape[1])
     else:
         labels = np.asarray(unique_labels(y_true, y_pred) if labels is None else labels)
-    scores = PredictionTally.of(y_true, y_pred, labels).scores(labels)
+    tally = PredictionTally.of(y_true, y_pred, labels)
+    scores = tally.scores(labels)
     if multilabel:
         return scores
+    if len(labels) == 1:  # scikit-learn warns of a single one
+        return replace(scores, confusion=tally.hits[:, None])
     return replace(scores, confusion=confusion_matrix(y_true, y_pred, labels=labels))
 
 

@@ -29,6 +29,12 @@ LEVEL = 0.95
 REACH = 1.959963984540054
 """Standard errors from the middle of an interval of 95 % to its ends."""
 
+_CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
+_FEWEST = 50  # predictions of which it is said whether they are right by chance
+_FEWEST_OF_LABEL = 10  # documents of a label that counts
+_LEAST = 1e-6  # probability whose logarithm is taken
+_ROWS_AT_ONCE = 1 << 12
+
 
 def share_interval(part: Any, whole: Any, *, level: float = LEVEL) -> tuple[Array, Array]:
     """Compute the interval of a share of documents.
@@ -126,3 +132,57 @@ def adjusted(p: Any) -> Array:
     found = np.empty(len(p))
     found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return found
+
+
+def right_by_chance(labels: Array, right: Array, frequencies: Array) -> bool:
+    """Return whether predicted labels are given no more often than by chance.
+
+    With fewer than 50 predictions, nothing is said.
+
+    Parameters
+    ----------
+    labels : array of int of shape (n,)
+        Predicted labels.
+    right : array of bool of shape (n,)
+        Whether each of them is given.
+    frequencies : array of shape (n_labels,)
+        Share of the training documents that have each label.
+    """
+    p = np.asarray(frequencies, np.float64)[labels]
+    excess = right.sum() - p.sum()
+    return len(p) >= _FEWEST and bool(excess <= _CLEARLY * np.sqrt((p * (1 - p)).sum()))
+
+
+def predicted_by_chance(P: Array, given: Array, frequencies: Array) -> bool:
+    """Return whether probabilities tell no more of the given labels than of labels drawn by lot.
+
+    The sum of ln (p / f) of the given labels is compared with its mean and standard error if each
+    label was drawn by its frequency f. So rare labels count, which may never be the most probable
+    ones. Labels of fewer than ten documents are left out, because a document that is left out
+    changes their frequency. If fewer than 50 documents remain, ``right_by_chance`` is asked.
+
+    Parameters
+    ----------
+    P : array of shape (n_docs, n_labels)
+        Probabilities of documents on which nothing was trained.
+    given : array of int of shape (n_docs,)
+        Their labels.
+    frequencies : array of shape (n_labels,)
+        Share of the training documents that have each label.
+    """
+    common = np.bincount(given, minlength=len(frequencies)) >= _FEWEST_OF_LABEL
+    rows = np.flatnonzero(common[given])
+    if len(rows) < _FEWEST or common.sum() < 2:
+        best = P.argmax(axis=1)
+        return right_by_chance(best, best == given, frequencies)
+    f = np.asarray(frequencies, np.float64)[common]
+    f /= f.sum()
+    place = np.cumsum(common) - 1
+    excess = variance = 0.0
+    for begin in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[begin : begin + _ROWS_AT_ONCE]
+        told = np.log(np.maximum(P[some][:, common], _LEAST, dtype=np.float64)) - np.log(f)
+        mean = told @ f
+        excess += float((told[np.arange(len(some)), place[given[some]]] - mean).sum())
+        variance += float((told**2 @ f - mean**2).sum())
+    return bool(excess <= _CLEARLY * np.sqrt(max(variance, 0.0)))

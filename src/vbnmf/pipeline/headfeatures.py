@@ -85,7 +85,8 @@ def add_features(
         )
         fits = [lambda kinds=kinds: beside(X[rows], some.fit(kinds)[1]) for kinds in _CANDIDATES]
         choice = trial.choose(fits)
-        asked, reason = _CANDIDATES[choice.chosen], _reason(choice, len(rows), targets.multilabel)
+        asked = _CANDIDATES[choice.chosen]
+        reason = _reason(choice, len(rows), int(targets.known.sum()), targets.multilabel)
         if "marks" in asked:
             marks, words = trial.score(some.marks()), choice.scores[0]
             # F1 of a label that every document gets is not a share of documents
@@ -129,14 +130,15 @@ def _too_large(F: sparse.csr_array, n_docs: int) -> bool:
     return F.nnz / max(F.shape[0], 1) * n_docs > MOST_VALUES
 
 
-def _reason(choice: featurechoice.FeatureChoice, n_docs: int, multilabel: bool) -> str:
+def _reason(
+    choice: featurechoice.FeatureChoice, n_docs: int, n_known: int, multilabel: bool
+) -> str:
+    """Say how candidates scored on some of the documents with known labels, or on all."""
     if not choice.scores:
         return f"{n_docs:,} documents are too few to compare features"
     measure = "F1" if multilabel else "accuracy"
     tried = [
         f"{score:.3f} with {name}" for score, name in zip(choice.scores, _IN_WORDS, strict=True)
     ]
-    return (
-        f"{measure} on held-out documents, of a sample of {n_docs:,}, is {tried[0]}, {tried[1]}, "
-        f"and {tried[2]}"
-    )
+    sample = f", of a sample of {n_docs:,}," if n_docs < n_known else ""
+    return f"{measure} on held-out documents{sample} is {tried[0]}, {tried[1]}, and {tried[2]}"

@@ -341,6 +341,8 @@ class Trained:
         trained on shards.
     rows : ndarray of int, or None
         The documents that ``left_out`` has rows of; None if they are all documents.
+    by_chance : bool
+        Whether it is known that nothing but chance predicts the labels.
     """
 
     head: Head
@@ -349,6 +351,7 @@ class Trained:
     unfinished: tuple[str, ...] = ()
     machine: Any = None
     rows: Array | None = None
+    by_chance: bool = False
 
     def judged(self, documents: "TrainingDocuments") -> "TrainingDocuments":
         """Return the documents that ``left_out`` has rows of."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from vbnmf.core.model import Array
 from vbnmf.core.rows import effective_terms, leading
+from vbnmf.metrics.shares import predicted_by_chance
 from vbnmf.prediction.calibration import Calibration
 from vbnmf.prediction.generative import GenerativeHead
 from vbnmf.prediction.head import Head, Posterior, Sizes, Trained
@@ -50,6 +51,13 @@ AS_GOOD = -0.02
 It is negative: components must be better by two points. They were found with the labels of the
 documents, and sweeps without a fold do not undo all of this, so their scores of held-out documents
 may be too high (docs/explanation/deviations.md).
+"""
+
+SEEMS = 0.1
+"""Accuracy above chance below which words alone must confirm that labels can be predicted.
+
+Of random labels, left-out predictions with components were right up to 0.05 more often than by
+chance, and those with words alone were not (docs/explanation/deviations.md).
 """
 
 _DOCUMENTS_TO_COMPARE = 5_000  # documents on which two heads are compared
@@ -188,7 +196,7 @@ def _choose(training: Training, *, all_known: bool) -> Trained:
     if documents.multilabel:
         return found
     few = len(documents.weight) < FEW * documents.n_labels and all_known
-    wrong = _is_worse_than_none(found, documents, training.posterior)
+    wrong = not found.by_chance and _is_worse_than_none(found, documents, training.posterior)
     if not (few or wrong or found.rows is not None):
         return found
     judged = found.judged(documents)
@@ -222,6 +230,8 @@ def _with_or_without_words(training: Training) -> Trained:
     if found.rows is not None:
         n = documents.n_labels
         return found.because(f"components alone are not tried with as many as {n:,} labels")
+    if (words := _words_by_chance(training, found)) is not None:
+        return words
     begin = min(max(_DOCUMENTS_TO_BEGIN, FEW * documents.n_labels), _DOCUMENTS_TO_COMPARE)
     for most in (begin, _DOCUMENTS_TO_COMPARE):
         every = -(-len(documents.weight) // most)
@@ -253,6 +263,31 @@ def _with_or_without_words(training: Training) -> Trained:
             reason = compared(measure, loss, only, less, both)
             return found.because(reason, alone)
     return alone.because(reason, found)
+
+
+def _words_by_chance(training: Training, found: Trained) -> Trained | None:
+    """Return words alone if these predict by chance, and the head found is hardly more accurate.
+
+    Components were found with the labels of all documents. The evidence of documents that train a
+    machine depends on the labels of those that are left out, too. So labels that nothing predicts
+    seem to be predicted a little.
+    """
+    documents, frequencies = training.documents, training.posterior.frequencies
+    if documents.multilabel or training.others is not None:
+        return None
+    best, given = found.left_out.argmax(axis=1), documents.labels.indices
+    if (best == given).mean() - frequencies[best].mean() >= SEEMS:
+        return None
+    plain = training.every(1)
+    plain.evidence = np.zeros_like(training.evidence)
+    words = WordsHead.train(plain, "")
+    if not predicted_by_chance(words.left_out, given, frequencies):
+        return None
+    accuracy, other = (documents.quality(one.left_out) for one in (words, found))
+    way, other_way = "single words, which is chance", "components too, which were found with labels"
+    measure = "accuracy on held-out documents"
+    words = words.because(compared(measure, accuracy, way, other, other_way), found)
+    return replace(words, by_chance=True)
 
 
 def _with_or_without_others(training: Training) -> Trained:

@@ -215,7 +215,8 @@ class Training:
         if self.without is None:
             return np.ones(len(self.documents.weight))
         X = self.documents.X
-        return lengths(of_columns(X, self.familiar)) / np.maximum(lengths(X), _TINY)
+        values = X.data * self.familiar[X.indices]
+        return lengths(X, values) / np.maximum(lengths(X), _TINY)
 
     @cached_property
     def n_effective_terms(self) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vbnmf.data.labels import label_name
+from vbnmf.evaluation.judging import training_places
 from vbnmf.evaluation.parts import Part
 from vbnmf.evaluation.truth import read_part
 from vbnmf.reviewing.acceptance import Acceptance, acceptance_scores
@@ -354,6 +355,7 @@ def contrast_findings(part: Part, found: Contrast, ids: Sequence[Any]) -> Findin
             ),
             ("component", "name", "shares", "low", "high", "side"),
         ),
+        in_training=int((training_places(part) >= 0).sum()),
         confused=None if found.confused is None else list(found.confused),
         closest=closest,
     )  # fmt: skip
@@ -391,7 +393,9 @@ def compare(
     Findings
         Tables of ``labels`` and ``components`` with their shares then and now and an interval of 95
         % of the difference, of ``words`` that significantly more documents have now, and of
-        ``new_documents`` by novelty. The names are those of ``vbnmf compare --json``.
+        ``new_documents`` by novelty. Components have no intervals if the model was fitted to the
+        documents of one period, but not to those of the other. The names are those of ``vbnmf
+        compare --json``.
 
     Examples
     --------
@@ -409,9 +413,11 @@ def compare(
     return compare_findings(before, after, _ids(after, ids), most)
 
 
-def compare_findings(then: Part, now: Part, ids: Sequence[Any], most: int) -> Findings:
+def compare_findings(
+    then: Part, now: Part, ids: Sequence[Any], most: int, *, fitted_to_then: bool = False
+) -> Findings:
     """Compare the documents of two parts, as ``compare`` does."""
-    found = compare_parts(then, now, n_words=most)
+    found = compare_parts(then, now, n_words=most, fitted_to_then=fitted_to_then)
 
     def shares(changes: Sequence[ChangedShare]) -> Table:
         return Table(
@@ -438,6 +444,7 @@ def compare_findings(then: Part, now: Part, ids: Sequence[Any], most: int) -> Fi
             ),
             ("term", "documents", "log_odds", "low", "high", "known"),
         ),
+        in_training=list(found.in_training),
         novel_above=NOVEL,
         novel=None if found.novel is None else list(found.novel),
         new_documents=Table(

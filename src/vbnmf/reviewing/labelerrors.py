@@ -42,7 +42,7 @@ import numpy as np
 from vbnmf.core.model import Array
 from vbnmf.evaluation.judging import Judged
 from vbnmf.evaluation.parts import Part
-from vbnmf.metrics.shares import share_interval
+from vbnmf.metrics.shares import right_by_chance, share_interval
 
 WRONG, MISSING, SUPERFLUOUS = "wrong", "missing", "superfluous"
 """Kinds of label errors. With one label a document, all are wrong labels."""
@@ -54,7 +54,6 @@ _WEIGHT, _LEAST = 4.0, 0.003  # of the score; see above
 _SURE_ENOUGH = 0.9  # mean probability of predictions below which an estimate is an upper limit
 _FEWEST_SURE = 50  # documents
 _FEWEST_PREDICTED = 5  # documents of which a median is taken
-_CLEARLY = 3.0  # standard errors by which predictions are right more often than by chance
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -107,6 +106,9 @@ class LabelErrors:
         Documents that are judged: labelled, with a known term, and a label of the model.
     by_chance : bool
         Whether predictions are right no more often than by chance, so that no label can be judged.
+    n_alone : int
+        Labels that no other training document has, and that are therefore not judged: a model
+        that did not see the document does not know them.
     """
 
     suspects: list[Suspect]
@@ -115,10 +117,15 @@ class LabelErrors:
     judged: Judged
     n_judged: int
     by_chance: bool = False
+    n_alone: int = 0
 
     def in_words(self) -> str:
         """Say what documents are judged by, and whether they can be judged."""
         said = self.judged.in_words()
+        if self.n_alone == 1:
+            said += " One label that no other training document has is not judged."
+        elif self.n_alone:
+            said += f" {self.n_alone:,} labels that no other training document has are not judged."
         if not self.by_chance:
             return said
         return (
@@ -168,9 +175,12 @@ def find_label_errors(part: Part) -> LabelErrors:
     labelled = np.diff(part.Y.indptr) > 0
     given[labelled] = part.Y.indices
     rows = np.flatnonzero(labelled & (given < part.subject.n_labels) & ~judged.empty)
+    alone = judged.left_out[rows] & _of_one_document(part)[given[rows]]
+    rows, n_alone = rows[~alone], int(alone.sum())
     scores = np.full(part.n_docs, -np.inf)
     if len(rows) == 0 or part.subject.n_labels < 2:
-        return LabelErrors([], {WRONG: Estimated(0, 0, 0)}, scores, judged, len(rows))
+        none = {WRONG: Estimated(0, 0, 0)}
+        return LabelErrors([], none, scores, judged, len(rows), n_alone=n_alone)
     P, g = judged.probabilities[rows], given[rows]
     scores[rows], suggested = suspicion(P, g)
     at = np.arange(len(rows))
@@ -194,7 +204,12 @@ def find_label_errors(part: Part) -> LabelErrors:
     by_chance = right_by_chance(predicted, predicted == g, frequencies)
     rate = error_rate(P.max(axis=1), predicted != g).times(len(rows))
     estimates = {WRONG: rate.unknown() if by_chance else rate}
-    return LabelErrors(suspects, estimates, scores, judged, len(rows), by_chance)
+    return LabelErrors(suspects, estimates, scores, judged, len(rows), by_chance, n_alone)
+
+
+def _of_one_document(part: Part) -> Array:
+    """Return whether each label of the model has one training document, (n_labels,) of bool."""
+    return np.asarray(part.subject.estimator.label_counts_) == 1
 
 
 def suspicion(P: Array, given: Array) -> tuple[Array, Array]:
@@ -266,31 +281,13 @@ def error_rate(sure: Array, differs: Array) -> Estimated:
     return next(one for one in reversed(found) if one.low <= least)
 
 
-def right_by_chance(labels: Array, right: Array, frequencies: Array) -> bool:
-    """Return whether predicted labels are given no more often than by chance.
-
-    With fewer than 50 predictions, nothing is said.
-
-    Parameters
-    ----------
-    labels : array of int of shape (n,)
-        Predicted labels.
-    right : array of bool of shape (n,)
-        Whether each of them is given.
-    frequencies : array of shape (n_labels,)
-        Share of the training documents that have each label.
-    """
-    p = np.asarray(frequencies, np.float64)[labels]
-    excess = right.sum() - p.sum()
-    return len(p) >= _FEWEST_SURE and bool(excess <= _CLEARLY * np.sqrt((p * (1 - p)).sum()))
-
-
 def _several(part: Part, judged: Judged) -> LabelErrors:
     """List missing and superfluous labels of documents that may have several."""
     rows = np.flatnonzero((np.diff(part.Y.indptr) > 0) & ~judged.empty)
     n_labels = part.subject.n_labels
     P = judged.probabilities[rows]
     given = part.Y[rows][:, :n_labels].toarray() > 0
+    alone = given & judged.left_out[rows, None] & _of_one_document(part)
     predicted = part.subject.estimator.indicators_from(P) > 0
     pairs = np.nonzero(predicted)
     frequencies = part.subject.estimator.label_frequencies_
@@ -298,7 +295,7 @@ def _several(part: Part, judged: Judged) -> LabelErrors:
     suspects, estimates = [], {}
     for kind, differs, among in (
         (MISSING, predicted & ~given, predicted),
-        (SUPERFLUOUS, ~predicted & given, ~predicted),
+        (SUPERFLUOUS, ~predicted & given & ~alone, ~predicted & ~alone),
     ):
         sure = P if kind == MISSING else 1 - P
         at, labels = np.nonzero(differs)
@@ -320,4 +317,5 @@ def _several(part: Part, judged: Judged) -> LabelErrors:
             )
         rate = error_rate(sure[among], differs[among]).times(int(among.sum()))
         estimates[kind] = rate.unknown() if by_chance else rate
-    return LabelErrors(suspects, estimates, None, judged, len(rows), by_chance)
+    n_alone = int(alone.sum())
+    return LabelErrors(suspects, estimates, None, judged, len(rows), by_chance, n_alone)

@@ -47,7 +47,8 @@ def totals(shard: Shard) -> Totals:
 def members(shard: Shard) -> sparse.csr_array:
     """Return the sample weight of each document in the row of its group, (n_groups, n_docs)."""
     n_docs = shard.X.shape[0]
-    where = (shard.group, np.arange(n_docs))
+    # in 32 bits, so that products do not copy the indices of X
+    where = (shard.group.astype(np.int32), np.arange(n_docs, dtype=np.int32))
     return sparse.csr_array(
         (shard.counts_as.astype(shard.X.dtype), where), (shard.n_groups, n_docs)
     )

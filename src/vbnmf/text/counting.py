@@ -284,9 +284,11 @@ def none_passes(n_terms: int, n_documents: int, min_df: float, max_df: float) ->
 
 
 def no_term(n_documents: int, token_pattern: str) -> ValueError:
-    """Return the error for documents without any term."""
+    """Return the error for documents without any term, or for no documents."""
+    if not n_documents:
+        return ValueError("There are no documents. Pass at least one text with a word in it.")
     return ValueError(
-        f"No term in {n_documents} documents. Expected at least one document with a word that "
+        f"No term in {n_documents:,} documents. Expected at least one document with a word that "
         f"matches token_pattern={token_pattern!r} and is not a stop word."
     )
 

@@ -80,7 +80,7 @@ class Vocabulary:
     def weights(self, counts: sp.csr_matrix) -> sp.csr_array:
         """Return weights of these features from counts, (n_docs, n_features) both."""
         values = np.log1p(counts.data, dtype=np.float32)
-        values *= self.idf[counts.indices].astype(np.float32)
+        values *= self.idf.astype(np.float32)[counts.indices]
         return sp.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
 
 

@@ -30,7 +30,7 @@ class EmptyDocumentWarning(UserWarning):
     Attributes
     ----------
     rows : sequence of int
-        Rows of these documents, from 0.
+        Rows of these documents, from 0; none if all are zero because all have the same terms.
 
     Examples
     --------
@@ -128,11 +128,11 @@ def report_empty(X: sp.csr_matrix, *, all_alike: bool = False) -> int:
             "every document has every term, so all weights are zero: ln(N / n) = ln 1 = 0. Use "
             "weighting='counts' (--weighting counts), or documents with different terms."
             if all_alike
-            else f"{rows.size} of {X.shape[0]} documents {have} no known term of non-zero weight "
-            f"(rows {first}), from which a label could be predicted, so the result is zero there. "
-            "Check the text, its language and the options, or leave out such documents."
+            else f"{rows.size:,} of {X.shape[0]:,} documents {have} no known term of non-zero "
+            f"weight (rows {first}), from which a label could be predicted, so the result is zero "
+            "there. Check the text, its language and the options, or leave out such documents."
         )
-        warning.rows = rows.tolist()
+        warning.rows = () if all_alike else rows.tolist()
         warnings.warn(warning, stacklevel=callers_level())
     return int(rows.size)
 

@@ -77,6 +77,7 @@ class Overview:
         return {
             "predictions": len(acceptance.label),
             "score": _score(self.part.judged_by(judged.probabilities).labelled),
+            "by_chance": self.errors.by_chance,
             "goal": GOAL,
             "accept": curves,
             "best": best_threshold(curves[0]),

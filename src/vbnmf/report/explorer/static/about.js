@@ -24,7 +24,7 @@ function measures() {
   const rows = measuresAbout("components");
   return section(
     "Components",
-    "How well the components predict held-out terms, how distinct they are, and how often their terms occur together. Measures that need no labels are of all documents.",
+    `How well the components predict held-out terms, how distinct they are, and how often their terms occur together. Measures that need no labels are of all documents.${data.overview?.are_training ? " The components were fitted to these documents, so what is measured on them is too good." : ""}`,
     downloads(
       "measures",
       () => [["measure", "value", "of"], ...rows.map(({ name, value, of }) => [name, value, of])],

@@ -63,13 +63,14 @@ function headNumbers() {
     const { labelled } = data.quality;
     const were = found.are_training
       ? `${found.trained === data.documents.total ? "all" : count(found.trained)} of them were in training, predicted by models that did not see them`
-      : `${count(found.trained)} of them have the words of a training document, judged by models that did not see it`;
+      : `${count(found.trained)} of them have the words of a training document`;
     const trained = manyTrained() ? `; ${were}` : "";
+    const chance = found.by_chance ? "; right no more often than by chance" : "";
     items.push(
       item(
         percent(score),
         data.several ? "micro F1" : "accuracy",
-        ` (${whole(low)} to ${whole(high)}\u00a0%) on the ${plural(labelled, "labelled document")} of this page${trained}`,
+        ` (${whole(low)} to ${whole(high)}\u00a0%) on the ${plural(labelled, "labelled document")} of this page${trained}${chance}`,
       ),
     );
     items.push(acceptedNumber(found, item));
