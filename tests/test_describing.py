@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from vbnmf import VBNMF, DocumentModel, SupervisedVBNMF, load
+from vbnmf.description import components as description
 from vbnmf.description.components import component_names, naming_terms, shown_terms, term_parts
 from vbnmf.estimators import componentterms
 from vbnmf.metrics import describing_terms
@@ -225,3 +226,19 @@ def test_batches_choose_anew_or_not_at_all():
     of = supervised.fitted_.sample.documents
     expected = componentterms.choose_terms(*terms_of(supervised), of.X, of.weight)
     assert supervised.describing_terms_.tolist() == expected.tolist()
+
+
+def test_components_are_named_once_for_a_model(monkeypatch):
+    """Explanations of single documents name all components each time."""
+    labels = ["hot", "cold"] * 5
+    model, other = (
+        DocumentModel(SupervisedVBNMF(2, random_state=0)).fit(texts * 5, labels)
+        for texts in (["green tea", "iced water"], ["roast coffee", "cold milk"])
+    )
+    named, called = naming_terms(model, 3), component_names(other, other.terms_)
+    calls = []
+    monkeypatch.setattr(description, "shown_terms", lambda *args: calls.append(args))
+    assert naming_terms(model.estimator_, 3) is named
+    assert component_names(other, other.terms_) == called != component_names(model, model.terms_)
+    model.explain(["green tea"])
+    assert not calls

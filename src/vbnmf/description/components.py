@@ -28,6 +28,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -50,6 +51,10 @@ ALIKE = 0.8
 _MOST_NUMBERS = 1 << 24  # weights of components that are converted to double precision at a time
 _LEAST_IDF = 0.1  # of terms in nearly all documents, whose weights come mostly from the prior
 _TINY = np.finfo(float).tiny
+
+# Lists of ``naming_terms`` by the fitted record and their length: explanations of single documents
+# name all components each time.
+_naming: WeakKeyDictionary[Any, dict[int, list[list[int]]]] = WeakKeyDictionary()
 
 
 def estimator_of(model: Any) -> Any:
@@ -77,15 +82,19 @@ def naming_terms(model: Any, n_terms: int) -> list[list[int]]:
     """Return the first terms that describe each component, without those of the prior.
 
     Components of few terms have shorter lists, and faded ones have none. If no describing term of
-    a component is left, it has its heaviest one. ``model`` is a DocumentModel, or an estimator.
+    a component is left, it has its heaviest one. ``model`` is a DocumentModel, or an estimator. The
+    lists are computed once, and must not be changed.
     """
     estimator = estimator_of(model)
-    terms = shown_terms(model, n_terms)
-    prior = from_prior(model, range(len(terms)), terms)
-    lists = [row[~gone].tolist() for row, gone in zip(terms, prior, strict=True)]
-    for k in np.flatnonzero(prior.all(axis=1) & ~estimator.faded_):
-        lists[k] = [int(estimator.components_[k].argmax())]
-    return lists
+    found = _naming.setdefault(estimator.fitted_, {})
+    if n_terms not in found:
+        terms = shown_terms(model, n_terms)
+        prior = from_prior(model, range(len(terms)), terms)
+        lists = [row[~gone].tolist() for row, gone in zip(terms, prior, strict=True)]
+        for k in np.flatnonzero(prior.all(axis=1) & ~estimator.faded_):
+            lists[k] = [int(estimator.components_[k].argmax())]
+        found[n_terms] = lists
+    return found[n_terms]
 
 
 def component_names(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from vbnmf.core.model import Array
@@ -10,16 +11,20 @@ from vbnmf.text.features import TextFeatures
 from vbnmf.text.marking import Marker
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureKinds:
     """Kinds of terms and features by their names."""
 
-    terms: frozenset[str]
+    terms: Array
     features: TextFeatures | None
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return frozenset(map(str, self.terms))  # when a name is looked up: not in each explanation
 
     def __call__(self, name: Any) -> str:
         """Return the kind; what is written the same is of the first kind that has it."""
-        if self.features is None or str(name) in self.terms:
+        if self.features is None or str(name) in self._terms:
             return kind_of_words(name)
         if str(name) in self.features.tokens.known.numbers:
             return PHRASE if " " in str(name) else MARK

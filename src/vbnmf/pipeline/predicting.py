@@ -407,7 +407,7 @@ class PredictsDocuments:
         explained = Explanations(
             found,
             component_titles(self),
-            FeatureKinds(frozenset(map(str, self.terms_)), self.text_features_),
+            FeatureKinds(self.terms_, self.text_features_),
             *self._shown_texts(X, weights),
         )
         return (explained, P) if return_proba else explained
