@@ -497,7 +497,17 @@ def test_documents_without_known_terms_are_named_by_their_lines(tmp_path):
     """As in all other commands; with --only-labelled, other rows of the file are fitted."""
     rows = [["", "a b"], ["tea", "green kettle"], ["tea", "?"], ["jam", "red jar"], ["jam", "lid"]]
     file = write_csv(tmp_path / "a.csv", *zip(*((text, y) for y, text in rows), strict=True))
-    options = ("--label", "label", "-k", "2", "--max-iter", "1", "--force")
+    options = (
+        "--label",
+        "label",
+        "-k",
+        "2",
+        "--max-iter",
+        "1",
+        "--out",
+        tmp_path / "m.vbnmf",
+        "--force",
+    )
     note = "Note: 1 of {} documents has no known term of non-zero weight (id 4), from which"
     assert note.format(4) in ok("fit", file, *options, "--only-labelled").err
     alike = write_csv(tmp_path / "b.csv", ["kettle", "kettle"], ["tea", "jam"])
