@@ -205,10 +205,8 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
                 del parts  # before the next are made
             if left is not None:
                 left *= weight[rows][row]
-                ends = as_narrow(np.append(0, np.cumsum(np.diff(X.indptr)[rows])))
-                of_rows = sparse.csr_array((left, X.indices[places], ends), (len(rows), X.shape[1]))
-                unexplained.append(sparse.csr_array(Y[rows].T) @ of_rows)
-                del left, of_rows
+                unexplained.append(_sums_by_label(left, X, rows, places, Y))
+                del left
         del v, t
     explained = Explained(
         sparse.csr_array((ratio, X.indices, X.indptr), shape=X.shape),
@@ -216,6 +214,15 @@ def look_at(documents: Shard, draft: Draft, state: State, V: Array, *, residual:
     )  # fmt: skip
     sums = _added(unexplained) if residual else None
     return Look(draft, explained, sums, worth, Use.of(state, scale, rate, documents.group))
+
+
+def _sums_by_label(
+    values: Array, X: sparse.csr_array, rows: Array, places: Array, Y: sparse.csr_array
+) -> sparse.csr_array:
+    """Sum values in the places of the non-zeros of some rows of X by label, (n_labels, n_terms)."""
+    ends = as_narrow(np.append(0, np.cumsum(np.diff(X.indptr)[rows])))
+    of_rows = sparse.csr_array((values, X.indices[places], ends), (len(rows), X.shape[1]))
+    return sparse.csr_array(sparse.csr_array(Y[rows].T) @ of_rows)
 
 
 def _added(parts: list[sparse.csr_array]) -> sparse.csr_array:
