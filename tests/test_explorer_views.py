@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from cliruns import make_corpus
 from explorer_browser import jump, ready
 from explorer_pages import long_names, page, quality, scoped, several, usual
 
+from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.cli.evaluate import score
 from vbnmf.description.components import label_use
 from vbnmf.description.labels import describe_labels
@@ -349,3 +351,20 @@ def test_labels_that_were_never_predicted(visit):
     jump(tab, "view=label&l=0")
     facts = tab.locator(".facts li").all_inner_texts()
     assert facts[1:3] == [f"recall 100\u00a0% on {len(kept)} documents", "precision 100\u00a0%"]
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ("none", "Words contribute through all components and as single words. Of"),
+        (["pairs"], "components and as single words; pairs of words are listed like words. Of"),
+        (["marks", "pieces"], "as single words and by their pieces; marks are listed like words."),
+    ],
+)
+def test_evidence_says_what_the_scores_are_made_of(visit, features, said):
+    """A model that uses no pieces, marks or pairs does not say that it does."""
+    texts, labels = make_corpus(1, n_each=30)
+    estimator = SupervisedVBNMF(4, max_iter=20, classifier="words and components", random_state=0)
+    model = DocumentModel(estimator, features=features).fit(texts, labels)
+    tab = ready(visit(explore(model, texts[:2], labels[:2]), "view=document&d=0"))
+    assert said in tab.inner_text("section:has-text('Why this label')")

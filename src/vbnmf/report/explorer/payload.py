@@ -452,6 +452,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "classifier": estimator.classifier_ if model.has_labels else None,
         "classifier_reason": estimator.classifier_reason_ if model.has_labels else None,
         "component_shares": _component_shares(model),
+        "features": list(model.features_),
         "bound": [
             list(point)
             for point in zip(
