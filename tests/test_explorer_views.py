@@ -368,3 +368,35 @@ def test_evidence_says_what_the_scores_are_made_of(visit, features, said):
     model = DocumentModel(estimator, features=features).fit(texts, labels)
     tab = ready(visit(explore(model, texts[:2], labels[:2]), "view=document&d=0"))
     assert said in tab.inner_text("section:has-text('Why this label')")
+
+
+class TestNamesWithoutSpaces:
+    """Labels without spaces break: other columns of their tables stay in sight."""
+
+    HIDDEN = """[...document.querySelectorAll('main .scroll:not(.map)')]
+        .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def shown():
+        texts, labels = make_corpus(1, n_each=12, mixed=0.2)
+        long = {label: f"<{label}-maintainers@lists.{'of' * 40}.example>" for label in set(labels)}
+        labels = [long[label] for label in labels]
+        model = DocumentModel(SupervisedVBNMF(6, max_iter=20, random_state=0)).fit(texts, labels)
+        return explore(model, texts, [*labels[1:], labels[0]])
+
+    @pytest.mark.parametrize(
+        ("width", "views"),
+        [
+            (1280, ("labels", "components", "label&l=0", "structure", "trust", "term", "compare")),
+            (390, ("labels", "label&l=0&k=1", "component&k=1")),
+        ],
+    )
+    def test_columns_in_sight(self, visit, shown, width, views):
+        tab = visit(shown, width=width)
+        for view in views:
+            jump(tab, f"view={view}")
+            hidden = tab.evaluate(self.HIDDEN)
+            if width < 1280:  # five columns of numbers are wider than such a screen
+                hidden = [name for name in hidden if not name.startswith("Labels near")]
+            assert hidden == [], view
