@@ -52,7 +52,7 @@ function drawDocument(docs, d) {
         "predicted ",
         docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
-      ...cellsOf(docs, d).map(([name, cell, c, g]) => [`${name} `, link("document", { [`in${c}`]: g }, bdi(cell))]),
+      ...cellsOf(docs, d).map(([name, cell, c, g]) => [`${name} `, columnsOf[c].groups[g][1] === "value" ? link("document", { [`in${c}`]: g }, bdi(cell)) : bdi(cell)]),
     ),
     el(
       "div",
