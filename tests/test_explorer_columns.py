@@ -160,3 +160,15 @@ def test_refusals(columns, message):
         explore(model, texts, labels, columns=columns)
     with pytest.raises(ValueError, match="pass documents too"):
         explore(model, columns=columns)
+
+
+def test_the_value_of_a_document_is_a_link_only_to_documents_of_this_value(visit):
+    """The documents of all values that are not shown are of other values."""
+    model, texts, labels = usual()
+    cells = ["often"] * 15 + [f"once {i}" for i in range(len(texts) - 15)]
+    tab = visit(explore(model, texts, labels, columns={"how often": cells}))
+    for d, linked in ((0, 1), (len(texts) - 1, 0)):
+        jump(tab, f"view=document&d={d}")
+        fact = tab.locator(".facts li", has_text="how often")
+        assert fact.inner_text() == f"how often {cells[d]}"
+        assert fact.locator("a").count() == linked

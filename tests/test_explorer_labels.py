@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 import pytest
-from cliruns import make_corpus
+from cliruns import make_corpus, ok
 from explorer_browser import heading, jump, ready
 from explorer_pages import analysed, page, several, unpacked, usual
 
@@ -280,3 +280,37 @@ def test_words_that_may_be_chance(visit):
     assert "if documents had their labels at random" in tab.inner_text("main")
     tab = visit(page("usual"))
     assert "chance" not in tab.inner_text(".labels tbody")
+
+
+@pytest.mark.parametrize("kind", ["one", "several", "weighted"])
+def test_documents_without_a_label_are_said_to_be_elsewhere(visit, tmp_path, kind):
+    """They count as documents that do not have a label, but may have it."""
+    texts, labels = make_corpus(1, n_each=10)
+    labels = [None if i % 4 else label for i, label in enumerate(labels)]
+    n = labels.count(None)
+    if kind != "one":
+        labels = [
+            label and ([label, "early"] if i % 3 else [label]) for i, label in enumerate(labels)
+        ]
+    weight = np.arange(1.0, len(texts) + 1) if kind == "weighted" else None
+    model = DocumentModel(SupervisedVBNMF(4, max_iter=20, random_state=0))
+    model.fit(texts, labels, sample_weight=weight)
+    tab = visit(explore(model), "view=label&l=0")
+    some = "any" if kind == "weighted" else n  # it is not known how many
+    said = f", including {some} without a label, which may have this one"
+    assert f"elsewhere{said}; the" in tab.inner_text("main")
+    jump(tab, "view=compare&a=0&b=rest")
+    assert f"{said}. A word" in tab.inner_text("main")
+    jump(tab, "view=compare&a=0&b=1")
+    assert said not in tab.inner_text("main")
+    model.save(tmp_path / "m.vbnmf")
+    last = f"\nElsewhere includes {some} without a label, which may have it.\n"
+    assert ok("labels", tmp_path / "m.vbnmf").out.endswith(last)
+
+
+def test_nothing_is_said_of_documents_without_a_label_if_there_are_none(visit, tmp_path):
+    model = usual()[0]
+    tab = visit(page("usual"), "view=label&l=0")
+    assert "without a label" not in tab.inner_text("main")
+    model.save(tmp_path / "m.vbnmf")
+    assert "without a label" not in ok("labels", tmp_path / "m.vbnmf").out

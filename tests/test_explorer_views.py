@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from cliruns import make_corpus
 from explorer_browser import jump, ready
 from explorer_pages import long_names, page, quality, scoped, several, usual
 
+from vbnmf import DocumentModel, SupervisedVBNMF
 from vbnmf.cli.evaluate import score
 from vbnmf.description.components import label_use
 from vbnmf.description.labels import describe_labels
@@ -349,3 +351,52 @@ def test_labels_that_were_never_predicted(visit):
     jump(tab, "view=label&l=0")
     facts = tab.locator(".facts li").all_inner_texts()
     assert facts[1:3] == [f"recall 100\u00a0% on {len(kept)} documents", "precision 100\u00a0%"]
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ("none", "Words contribute through all components and as single words. Of"),
+        (["pairs"], "components and as single words; pairs of words are listed like words. Of"),
+        (["marks", "pieces"], "as single words and by their pieces; marks are listed like words."),
+    ],
+)
+def test_evidence_says_what_the_scores_are_made_of(visit, features, said):
+    """A model that uses no pieces, marks or pairs does not say that it does."""
+    texts, labels = make_corpus(1, n_each=30)
+    estimator = SupervisedVBNMF(4, max_iter=20, classifier="words and components", random_state=0)
+    model = DocumentModel(estimator, features=features).fit(texts, labels)
+    tab = ready(visit(explore(model, texts[:2], labels[:2]), "view=document&d=0"))
+    assert said in tab.inner_text("section:has-text('Why this label')")
+
+
+class TestNamesWithoutSpaces:
+    """Labels without spaces break: other columns of their tables stay in sight."""
+
+    HIDDEN = """[...document.querySelectorAll('main .scroll:not(.map)')]
+        .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel)"""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def shown():
+        texts, labels = make_corpus(1, n_each=12, mixed=0.2)
+        long = {label: f"<{label}-maintainers@lists.{'of' * 40}.example>" for label in set(labels)}
+        labels = [long[label] for label in labels]
+        model = DocumentModel(SupervisedVBNMF(6, max_iter=20, random_state=0)).fit(texts, labels)
+        return explore(model, texts, [*labels[1:], labels[0]])
+
+    @pytest.mark.parametrize(
+        ("width", "views"),
+        [
+            (1280, ("labels", "components", "label&l=0", "structure", "trust", "term", "compare")),
+            (390, ("labels", "label&l=0&k=1", "component&k=1")),
+        ],
+    )
+    def test_columns_in_sight(self, visit, shown, width, views):
+        tab = visit(shown, width=width)
+        for view in views:
+            jump(tab, f"view={view}")
+            hidden = tab.evaluate(self.HIDDEN)
+            if width < 1280:  # five columns of numbers are wider than such a screen
+                hidden = [name for name in hidden if not name.startswith("Labels near")]
+            assert hidden == [], view

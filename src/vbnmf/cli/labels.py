@@ -33,11 +33,11 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
       vbnmf labels tickets.vbnmf
       vbnmf labels tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
-    from vbnmf.description.labels import COMPONENT_TERMS, describe_labels
+    from vbnmf.description.labels import COMPONENT_TERMS, describe_labels, unlabelled_documents
 
-    chosen = None if label is None else [label]
+    loaded, chosen = common.load_model(model), None if label is None else [label]
     found = describe_labels(
-        common.load_model(model),
+        loaded,
         n_terms=n_terms,
         n_component_terms=max(n_terms, COMPONENT_TERMS),
         labels=chosen,
@@ -46,6 +46,10 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
         common.print_json([plain(one) for one in found])
     else:
         click.echo("\n\n".join(_block(one, n_terms) for one in found))
+        unlabelled = unlabelled_documents(loaded.estimator_)
+        if unlabelled != 0:
+            some = "any" if unlabelled is None else f"{unlabelled:,}"
+            click.echo(f"\nElsewhere includes {some} without a label, which may have it.")
 
 
 def plain(one: Any) -> dict[str, Any]:

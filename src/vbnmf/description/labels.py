@@ -235,6 +235,18 @@ def check_counted(model: Any) -> Any:
     return estimator
 
 
+def unlabelled_documents(estimator: Any) -> int | None:
+    """Return the number of training documents without a label, which are all *elsewhere*.
+
+    None if it is not known: of documents with several labels and with sample weights.
+    """
+    of = estimator.fitted_.labels
+    labelled = of.n_seen if of.multilabel else of.counts.sum()
+    if of.multilabel and not np.allclose(of.n_seen * of.frequencies, of.counts):
+        return None
+    return int(estimator.n_documents_) - round(float(labelled))
+
+
 def places_of(estimator: Any, labels: Iterable[Any] | None) -> list[int]:
     """Return the rows of labels in ``classes_``; labels may also be given as strings."""
     known = estimator.classes_.tolist()

@@ -30,7 +30,12 @@ from vbnmf.description.components import (
     row_parts,
     term_parts,
 )
-from vbnmf.description.labels import LabelDescription, describe_labels, similarities
+from vbnmf.description.labels import (
+    LabelDescription,
+    describe_labels,
+    similarities,
+    unlabelled_documents,
+)
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics.logodds import log_odds
@@ -122,6 +127,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             )
         ],
         "labels": _labels(model, _without_common(use, scopes), described, places),
+        "unlabelled": unlabelled_documents(estimator) if model.has_labels else 0,
         "similar": _similar(near),
         "contrast": _contrast(estimator, contrasted, places),
         "use": [rounded(row, 6) for row in use],
@@ -452,6 +458,7 @@ def _fit(model: DocumentModel) -> dict[str, Any]:
         "classifier": estimator.classifier_ if model.has_labels else None,
         "classifier_reason": estimator.classifier_reason_ if model.has_labels else None,
         "component_shares": _component_shares(model),
+        "features": list(model.features_),
         "bound": [
             list(point)
             for point in zip(

@@ -26,7 +26,7 @@ function inColumns(docs, d, get = param) {
 const filteredBy = () =>
   COLUMN_FILTERS.map((name, c) => [c, integer(name, columnsOf[c].groups.length)]).filter(([, g]) => g !== null);
 
-// The cells of a document, as links to the documents of the same value
+// The cells of a document: name, cell, column and group
 const cellsOf = (docs, d) =>
   columnsOf
     .map(({ name }, c) => [name, docs.columns[c].cells[d], c, docs.columns[c].groups[d]])

@@ -112,7 +112,7 @@ function drawCompare() {
     el(
       "p",
       { class: "lead" },
-      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}. A word is listed under one side if the 95 % interval of its log-odds says so. “?” marks those that may be there by chance: because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %), or because some word differs as much between random halves of one label (|z| up to ${number(Math.max(A.noise, B.noise), 2)}). The CSV has all words.`,
+      `Training documents that have each word are counted: of ${count(A.n)} and ${count(B.n)}${b === REST ? withUnlabelled() : ""}. A word is listed under one side if the 95 % interval of its log-odds says so. “?” marks those that may be there by chance: because ${plural(rows.length, "word")} were compared (false discovery rate above 5 %), or because some word differs as much between random halves of one label (|z| up to ${number(Math.max(A.noise, B.noise), 2)}). The CSV has all words.`,
     ),
     el(
       "div",

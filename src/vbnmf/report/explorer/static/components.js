@@ -66,7 +66,7 @@ function drawComponents() {
         ...(data.labels.length
           ? [
               scopes
-                ? { name: "Which labels it serves", cell: (k) => scopeWords(k), value: (k) => scopeWords(k) }
+                ? { name: "Which labels it serves", className: "names", cell: (k) => bdi(scopeWords(k)), value: (k) => scopeWords(k) }
                 : { name: "Labels it serves", right: true, cell: (k) => count(served(k)), value: served },
             ]
           : []),

@@ -33,8 +33,8 @@ function put(element, properties, children) {
 const el = (tag, properties, ...children) => put(document.createElement(tag), properties, children);
 const svg = (tag, properties, ...children) =>
   put(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
-// isolate the text direction of data
-const bdi = (text) => el("bdi", null, String(text));
+// isolate the text direction of data; only long words, such as addresses, may break anywhere
+const bdi = (text) => el("bdi", null, ...String(text).split(/(\S{20,})/).map((part, i) => (i % 2 ? el("span", { class: "long" }, part) : part)));
 const say = (text) => {
   document.getElementById("said").textContent = text;
 };

@@ -52,7 +52,7 @@ function drawDocument(docs, d) {
         "predicted ",
         docs.given[d].length ? labelsWithP(docs.given[d], docs.p[d], labelLink) : "no label",
       ],
-      ...cellsOf(docs, d).map(([name, cell, c, g]) => [`${name} `, link("document", { [`in${c}`]: g }, bdi(cell))]),
+      ...cellsOf(docs, d).map(([name, cell, c, g]) => [`${name} `, columnsOf[c].groups[g][1] === "value" ? link("document", { [`in${c}`]: g }, bdi(cell)) : bdi(cell)]),
     ),
     el(
       "div",
@@ -212,6 +212,14 @@ function coefficients(docs, d, parts, tints) {
   );
 }
 
+// The ways in which words contribute to the scores of this model
+function howWordsContribute(whys) {
+  const { features } = data.fit;
+  if (!whys.some(([, , , , share]) => share < 1)) return "Words contribute through all components.";
+  const beside = [["marks", "marks"], ["pairs", "pairs of words"]].filter(([kind]) => features.includes(kind)).map(([, words]) => words);
+  return `Words contribute through all components${features.includes("pieces") ? ", as single words and by their pieces" : " and as single words"}${beside.length ? `; ${beside.join(" and ")} are listed like words` : ""}.`;
+}
+
 function evidence(docs, d) {
   const whys = docs.why[d];
   const rows = whys.flatMap(([l, , components, terms, , against]) => [
@@ -227,7 +235,7 @@ function evidence(docs, d) {
   return section(
     "Why this label",
     whys.length
-      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. Words contribute through all components, as single words and by their pieces; marks and pairs of words are listed like words; of the components, only those that speak for the label are listed. Only the largest contributions are listed.${data.overview?.are_training ? " Probabilities are of a model that did not see the document, contributions of the model that did." : ""}`
+      ? `Evidence for the most probable label${["", "", " and the second", ", the second and the given label", ", the second and the given labels"][Math.min(whys.length, 4)]}. Each number is a contribution to the label's score, compared with ${data.several ? "a document without terms" : "the mean score of all labels"}. ${howWordsContribute(whys)} Of the components, only those that speak for the label are listed. Only the largest contributions are listed.${data.overview?.are_training ? " Probabilities are of a model that did not see the document, contributions of the model that did." : ""}`
       : "The document has no term that the model knows. The prediction follows only from how common each label is.",
     whys.length > 0 &&
       downloads(

@@ -46,6 +46,10 @@ function drawLabel() {
   ];
 }
 
+// Training documents without a label are among those that are elsewhere, and are said to be
+const withUnlabelled = () =>
+  data.unlabelled === 0 ? "" : `, including ${data.unlabelled === null ? "any" : count(data.unlabelled)} without a label, which may have this one`;
+
 // Two bars, one over the other: the share of the label's documents, and of the others
 const twoBars = (here, there) =>
   svg(
@@ -253,7 +257,7 @@ function tellingTerms(l) {
   return section(
     "Its words",
     terms.length
-      ? `Words that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere; the documents that have each are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.${terms.some(({ chance }) => chance) ? " Of the words that may be chance, half or more could be there if documents had their labels at random." : ""}`
+      ? `Words that a larger share of this label's ${plural(label.documents, "training document")} has than of the ${count(label.elsewhere)} elsewhere${withUnlabelled()}; the documents that have each are counted. Log-odds: of a document here against elsewhere, with its 95 % interval.${terms.some(({ chance }) => chance) ? " Of the words that may be chance, half or more could be there if documents had their labels at random." : ""}`
       : "No term is in a larger share of this label's documents than elsewhere.",
     downloads(
       `label-${l}-terms`,

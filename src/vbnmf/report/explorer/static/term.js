@@ -114,6 +114,7 @@ function termList(found) {
         { name: "", wide: true, cell: (w) => bar(data.terms.p[w], most) },
         ...kinds.map((kind) => ({
           name: `Most in ${kind.slice(0, -1)}`,
+          className: "names",
           cell: (w) => {
             const [i, part] = first(kind, w) ?? [];
             return part ? [linked[kind](i), ` (${ofTerm(part)})`] : "spread over many";

@@ -151,7 +151,7 @@ function confusions(matrix) {
       rows: wrong.slice(0, 50),
       columns: [
         { name: "Given label", heading: true, cell: ({ i }) => labelLink(i) },
-        { name: "Predicted", cell: ({ j }) => labelLink(j) },
+        { name: "Predicted", className: "names", cell: ({ j }) => labelLink(j) },
         { name: "Documents", right: true, cell: ({ i, j, value }) => shown(i, j, value) },
       ],
     }),
