@@ -6,7 +6,6 @@ A display holds what is drawn. ``from_estimator`` makes one from a model, and ``
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -160,7 +159,7 @@ class LabelMapDisplay:
         >>> display = LabelMapDisplay.from_estimator(model)
         >>> display = display.plot(cmap="Greens", include_values=False)
         """
-        canvas = module_that_draws("canvas", "LabelMapDisplay.plot")
+        canvas = _canvas("LabelMapDisplay.plot")
         self.label_order_, self.component_order_ = canvas.places(self, order)
         im_kw = {"cmap": cmap} | dict(im_kw or {})
         with canvas.look_of(ax):
@@ -297,7 +296,7 @@ class ComponentTermsDisplay:
         >>> display = ComponentTermsDisplay.from_estimator(model, components=[0, 1])
         >>> display = display.plot(n_columns=1)
         """
-        canvas = module_that_draws("canvas", "ComponentTermsDisplay.plot")
+        canvas = _canvas("ComponentTermsDisplay.plot")
         n_columns = check_count("n_columns", n_columns)
         with canvas.look_of(ax):
             self.axes_, self.bars_, self.errors_ = canvas.bar_charts(
@@ -398,7 +397,7 @@ class BoundDisplay:
         >>> model = DocumentModel().fit(texts, labels)
         >>> display = BoundDisplay.from_estimator(model).plot(line_kw={"linewidth": 2})
         """
-        canvas = module_that_draws("canvas", "BoundDisplay.plot")
+        canvas = _canvas("BoundDisplay.plot")
         with canvas.look_of(ax):
             self.ax_, self.lines_, self.phases_ = canvas.curves(self, ax, line_kw or {})
         self.figure_ = self.ax_.figure
@@ -461,9 +460,10 @@ def _iterations(model: Any) -> Array:
     return at
 
 
-def module_that_draws(name: str, who: str) -> Any:
-    """Return a module of ``report``; it needs matplotlib, which ``who`` says if it is missing."""
+def _canvas(who: str) -> Any:
+    """Return the module that draws; it needs matplotlib."""
     try:
-        return import_module(f"vbnmf.report.{name}")
+        from vbnmf.report import canvas
     except ModuleNotFoundError as error:
         raise ImportError(f'{who} needs matplotlib: pip install "vbnmf[plot]".') from error
+    return canvas

@@ -18,7 +18,6 @@ from vbnmf.evaluation.truth import read_part
 from vbnmf.metrics import calibration_bins, score_probabilities
 from vbnmf.metrics.calibration import calibration_error
 from vbnmf.metrics.shares import share_interval
-from vbnmf.report.displays import module_that_draws
 from vbnmf.reviewing.acceptance import Acceptance
 from vbnmf.reviewing.findings import contrast
 
@@ -146,7 +145,7 @@ class ContrastDisplay:
                 f"no word is significantly more frequent in {self.names[0]} or {self.names[1]}, so "
                 "there is nothing to draw."
             )
-        charts = module_that_draws("charts", "ContrastDisplay.plot")
+        charts = _charts("ContrastDisplay.plot")
         with charts.look_of(ax):
             self.ax_, self.points_, self.text_ = charts.contrasted(self, ax, error_kw or {})
         self.figure_ = self.ax_.figure
@@ -284,7 +283,7 @@ class ReliabilityDisplay:
         >>> display = ReliabilityDisplay.from_predictions([True, True, False], [0.9, 0.7, 0.6])
         >>> display = display.plot(error_kw={"color": "black"})
         """
-        charts = module_that_draws("charts", "ReliabilityDisplay.plot")
+        charts = _charts("ReliabilityDisplay.plot")
         with charts.look_of(ax):
             self.ax_, self.points_, self.bars_ = charts.reliability(self, ax, error_kw or {})
         self.figure_ = self.ax_.figure
@@ -430,7 +429,7 @@ class AcceptanceDisplay:
         >>> display = AcceptanceDisplay.from_predictions([True, True, False], [0.9, 0.8, 0.6])
         >>> display = display.plot(line_kw={"color": "black"})
         """
-        charts = module_that_draws("charts", "AcceptanceDisplay.plot")
+        charts = _charts("AcceptanceDisplay.plot")
         with charts.look_of(ax):
             self.ax_, self.line_, self.band_, self.point_ = charts.acceptance(
                 self, ax, line_kw or {}
@@ -456,3 +455,12 @@ def _checked(right: Any, probability: Any) -> tuple[Array, Array]:
 def _check_labelled(number: int) -> None:
     if not number:
         raise ValueError("there is no prediction with a known label, so there is nothing to draw.")
+
+
+def _charts(who: str) -> Any:
+    """Return the module that draws; it needs matplotlib."""
+    try:
+        from vbnmf.report import charts
+    except ModuleNotFoundError as error:
+        raise ImportError(f'{who} needs matplotlib: pip install "vbnmf[plot]".') from error
+    return charts
