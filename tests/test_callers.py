@@ -127,7 +127,7 @@ class TestAllAlike:
         with pytest.warns(EmptyDocumentWarning, match="every document has every term") as caught:
             X = DocumentVectorizer(weighting=weighting).fit_transform(texts)
         assert X.nnz == 0
-        assert caught[0].message.rows == list(range(len(texts)))
+        assert caught[0].message.rows == ()  # no document is worse than the others
         assert "--weighting counts" in str(caught[0].message)
         assert DocumentVectorizer(weighting="counts").fit_transform(texts).nnz > 0
 
