@@ -108,9 +108,10 @@ class Documents:
 
         Examples
         --------
+        >>> import pandas as pd
         >>> from vbnmf.data import read_documents
-        >>> frame = {"text": ["green tea", "black coffee", "mint tea"], "label": ["a", "b", "a"]}
-        >>> documents = read_documents(frame, label="label")
+        >>> frame = pd.DataFrame({"text": ["green tea", "black coffee", "mint tea"]})
+        >>> documents = read_documents(frame)
         >>> documents.rows([2, 0]).texts
         ['mint tea', 'green tea']
         """
