@@ -282,16 +282,13 @@ def test_words_that_may_be_chance(visit):
     assert "chance" not in tab.inner_text(".labels tbody")
 
 
-@pytest.mark.parametrize("kind", ["one", "several", "weighted"])
+@pytest.mark.parametrize("kind", ["several", "weighted"])
 def test_documents_without_a_label_are_said_to_be_elsewhere(visit, tmp_path, kind):
     """They count as documents that do not have a label, but may have it."""
     texts, labels = make_corpus(1, n_each=10)
     labels = [None if i % 4 else label for i, label in enumerate(labels)]
     n = labels.count(None)
-    if kind != "one":
-        labels = [
-            label and ([label, "early"] if i % 3 else [label]) for i, label in enumerate(labels)
-        ]
+    labels = [label and ([label, "early"] if i % 3 else [label]) for i, label in enumerate(labels)]
     weight = np.arange(1.0, len(texts) + 1) if kind == "weighted" else None
     model = DocumentModel(SupervisedVBNMF(4, max_iter=20, random_state=0))
     model.fit(texts, labels, sample_weight=weight)

@@ -12,7 +12,7 @@ from scipy import io, sparse
 
 from vbnmf import DocumentModel, SupervisedVBNMF, load
 from vbnmf.description.components import MATTERS, label_use
-from vbnmf.description.labels import describe_labels
+from vbnmf.description.labels import Compared, describe_labels
 from vbnmf.metrics import log_odds
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit did not", "ignore:(all|900) .* label")
@@ -323,3 +323,33 @@ def test_batches_add_to_descriptions(tmp_path):
     every = [" ".join(words(text) & known) for text in [*texts, *more]]
     assert_true(found, every, [[label] for label in [*labels, *later]])
     assert "bus" in [one["label"] for one in found]
+
+
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_labels_are_compared_with_labelled_documents(tmp_path, weight):
+    """Documents without a label are not elsewhere: they may have the label."""
+    texts, labels = make_corpus(3, n_each=20, mixed=0.3)
+    known = [label if i % 3 else None for i, label in enumerate(labels)]
+    weights = None if weight is None else np.full(len(texts), weight)
+    model = DocumentModel(SupervisedVBNMF(6, max_iter=10, random_state=0))
+    model.fit(texts, known, sample_weight=weights)
+    found = describe_labels(model)
+    labelled = [i for i, label in enumerate(known) if label]
+    has = model.vectorize(texts).toarray() > 0
+    rows = np.array([known[i] for i in labelled])
+    for one in found:
+        here = rows == one.label
+        assert (one.documents, one.elsewhere) == (here.sum(), (~here).sum())
+        for term in one.terms:
+            counted = has[labelled, term.column]
+            assert (term.documents, term.elsewhere) == (counted[here].sum(), counted[~here].sum())
+    # a single label, and one of several, are compared with all other documents
+    model.fit(texts, [label and "one" for label in known], sample_weight=weights)
+    (one,) = describe_labels(model)
+    assert (one.documents, one.elsewhere) == (len(labelled), len(texts) - len(labelled))
+    assert Compared.of(model.estimator_).unlabelled == len(texts) - len(labelled)
+    several = [label and [label] if i % 2 else label and [label, "also"]
+               for i, label in enumerate(known)]  # fmt: skip
+    model.fit(texts, several, sample_weight=weights)
+    one = describe_labels(model, labels=["also"])[0]
+    assert one.documents + one.elsewhere == len(texts)

@@ -33,7 +33,7 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
       vbnmf labels tickets.vbnmf
       vbnmf labels tickets.vbnmf --label billing --n-terms 20
     """  # noqa: D301
-    from vbnmf.description.labels import COMPONENT_TERMS, describe_labels, unlabelled_documents
+    from vbnmf.description.labels import COMPONENT_TERMS, Compared, describe_labels
 
     loaded, chosen = common.load_model(model), None if label is None else [label]
     found = describe_labels(
@@ -46,7 +46,7 @@ def labels(model: str, label: str | None, n_terms: int, as_json: bool) -> None:
         common.print_json([plain(one) for one in found])
     else:
         click.echo("\n\n".join(_block(one, n_terms) for one in found))
-        unlabelled = unlabelled_documents(loaded.estimator_)
+        unlabelled = Compared.of(loaded.estimator_).unlabelled
         if unlabelled != 0:
             some = "any" if unlabelled is None else f"{unlabelled:,}"
             click.echo(f"\nElsewhere includes {some} without a label, which may have it.")

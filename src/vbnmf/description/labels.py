@@ -4,8 +4,8 @@
     p(k|l)  share of component k in label l, expected by the model (``description.components``)
     p(w|k)  part of term w in component k
 
-Counts are of the training documents, and hold when recounted. *Elsewhere* are all documents that
-are not known to have the label. Characteristic terms and their log-odds are those of
+Counts are of the training documents, and hold when recounted. *Elsewhere* are the documents with
+other labels (``Compared`` has the exceptions). Characteristic terms and their log-odds are those of
 ``metrics.logodds``. Terms that *may be chance* come last: at least half of the terms that are as
 unlikely in the label would be there if documents had their labels at random.
 
@@ -77,7 +77,7 @@ class TermOfLabel:
     documents : int
         Documents of the label that have it.
     elsewhere : int
-        Documents that are not known to have the label, and have the term.
+        Documents elsewhere that have the term.
     log_odds, low, high : float
         Log-odds in the label against elsewhere, and the ends of its interval of 95 %.
     by_chance : float
@@ -144,7 +144,7 @@ class LabelDescription:
     label : object
         The label, as in ``classes_``.
     documents, elsewhere : int
-        Training documents that are known to have the label, and all others.
+        Training documents that have the label, and those that it is compared with (``Compared``).
     terms : list of TermOfLabel
         Its characteristic terms, the most characteristic first.
     components : list of ComponentOfLabel
@@ -195,12 +195,12 @@ def describe_labels(
         The model has no labels, or does not know one of ``labels``.
     """
     estimator = check_counted(model)
-    rows = places_of(estimator, labels)
+    rows, compared = places_of(estimator, labels), Compared.of(estimator)
     names, use, scopes = names_of_terms(model), label_use(estimator), scopes_of(estimator)
     relevant, near = term_parts(model), similarities(estimator, rows)
     found = []
     for place, row in enumerate(rows):
-        counts = _Counts.of(estimator, row)
+        counts = _Counts.of(estimator, row, compared)
         found.append(
             LabelDescription(
                 label=estimator.classes_.tolist()[row],
@@ -235,16 +235,40 @@ def check_counted(model: Any) -> Any:
     return estimator
 
 
-def unlabelled_documents(estimator: Any) -> int | None:
-    """Return the number of training documents without a label, which are all *elsewhere*.
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The training documents among which a label is compared with the others.
 
-    None if it is not known: of documents with several labels and with sample weights.
+    They have known labels. If documents may have several labels, it is not counted how many of
+    those with a known label have a term. Then all documents are compared, and for a model of a
+    single label, too.
+
+    Attributes
+    ----------
+    n_docs : int
+        Their number.
+    terms : ndarray of int of shape (n_terms,)
+        How many of them have each term.
+    unlabelled : int or None
+        How many of them have no label; None if it is not known (several labels and sample weights).
     """
-    of = estimator.fitted_.labels
-    labelled = of.n_seen if of.multilabel else of.counts.sum()
-    if of.multilabel and not np.allclose(of.n_seen * of.frequencies, of.counts):
-        return None
-    return int(estimator.n_documents_) - round(float(labelled))
+
+    n_docs: int
+    terms: Array
+    unlabelled: int | None
+
+    @classmethod
+    def of(cls, estimator: Any) -> "Compared":
+        """Count them for a fitted model."""
+        of, counts = estimator.fitted_.labels, np.asarray(estimator.label_counts_)
+        n_docs, terms = int(estimator.n_documents_), np.asarray(estimator.term_documents_)
+        if of.multilabel:
+            is_known = np.allclose(of.n_seen * of.frequencies, of.counts)  # documents weigh one
+            return cls(n_docs, terms, n_docs - round(float(of.n_seen)) if is_known else None)
+        labelled = int(counts.sum())
+        if np.count_nonzero(counts) < 2:
+            return cls(n_docs, terms, n_docs - labelled)
+        return cls(labelled, np.asarray(estimator.label_term_documents_.sum(axis=0)).ravel(), 0)
 
 
 def places_of(estimator: Any, labels: Iterable[Any] | None) -> list[int]:
@@ -293,18 +317,18 @@ class _Counts:
     recurs: Sequence[int]  # documents of each passage
 
     @classmethod
-    def of(cls, estimator: Any, row: int) -> "_Counts":
+    def of(cls, estimator: Any, row: int, compared: Compared) -> "_Counts":
         counts = estimator.label_term_documents_[[row]]
         n_label = int(estimator.label_counts_[row])
-        n_other = int(estimator.n_documents_) - n_label
-        elsewhere = estimator.term_documents_[counts.indices] - counts.data
+        n_other = compared.n_docs - n_label
+        elsewhere = compared.terms[counts.indices] - counts.data
         return cls(
             counts.indices,
             counts.data,
             elsewhere,
             n_label,
             n_other,
-            share_by_chance(counts.data, n_label, elsewhere, n_other, estimator.term_documents_),
+            share_by_chance(counts.data, n_label, elsewhere, n_other, compared.terms),
             passage_of_terms(estimator)[counts.indices],
             estimator.passages_.documents,
         )

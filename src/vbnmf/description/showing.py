@@ -159,9 +159,9 @@ class ShowsLabels:
         Returns
         -------
         Table
-            A row for each label: its training documents (``documents``) and all others
-            (``elsewhere``); its characteristic ``terms``, with the numbers of documents that have
-            each, here and elsewhere, log-odds, and ``term_by_chance``, the share of terms as
+            A row for each label: its training documents (``documents``) and those it is compared
+            with (``elsewhere``); its characteristic ``terms``, with the numbers of documents that
+            have each, here and elsewhere, log-odds, and ``term_by_chance``, the share of terms as
             unlikely that could be there by chance; its ``components`` and the shares of its weight
             that the model expects from each; and the ``nearest`` labels by terms. Terms that may be
             chance, with a share of 1/2 or more, come last.

@@ -30,12 +30,7 @@ from vbnmf.description.components import (
     row_parts,
     term_parts,
 )
-from vbnmf.description.labels import (
-    LabelDescription,
-    describe_labels,
-    similarities,
-    unlabelled_documents,
-)
+from vbnmf.description.labels import Compared, LabelDescription, describe_labels, similarities
 from vbnmf.description.scopes import BLOCKS, Scope, by_block, scopes_of
 from vbnmf.estimators.posterior import gamma_interval
 from vbnmf.metrics.logodds import log_odds
@@ -127,7 +122,7 @@ def model_payload(model: DocumentModel) -> tuple[dict[str, Any], Array]:
             )
         ],
         "labels": _labels(model, _without_common(use, scopes), described, places),
-        "unlabelled": unlabelled_documents(estimator) if model.has_labels else 0,
+        "unlabelled": Compared.of(estimator).unlabelled if model.has_labels else 0,
         "similar": _similar(near),
         "contrast": _contrast(estimator, contrasted, places),
         "use": [rounded(row, 6) for row in use],
@@ -320,14 +315,15 @@ def _contrast(estimator: Any, terms: Array, places: Array) -> dict[str, Any] | N
     """Return the numbers of documents by which labels are compared; None without counts.
 
     ``labels`` has for each label [distance to the previous term, documents that have it, …],
-    ``documents`` the numbers of all documents that have each term, and ``noise`` the noise floor of
-    each label.
+    ``documents`` the numbers of compared documents that have each term, and ``noise`` the noise
+    floor of each label.
     """
     if not len(terms):
         return None
     counts = sparse.csr_array(estimator.label_term_documents_)[:, terms].tocsr()
     counts.sort_indices()
-    share = estimator.term_documents_[terms] / estimator.n_documents_
+    compared = Compared.of(estimator)
+    share = compared.terms[terms] / compared.n_docs
     rows, noise = [], []
     for label, (begin, end) in enumerate(pairwise(counts.indptr)):
         columns = counts.indices[begin:end]
@@ -338,8 +334,8 @@ def _contrast(estimator: Any, terms: Array, places: Array) -> dict[str, Any] | N
         rows.append(flat.ravel().tolist())
     return {
         "words": places[terms].tolist(),
-        "documents": estimator.term_documents_[terms].astype(int).tolist(),
-        "total": int(estimator.n_documents_),
+        "documents": compared.terms[terms].astype(int).tolist(),
+        "total": compared.n_docs,
         "labels": rows,
         "noise": noise,
     }
@@ -358,7 +354,7 @@ def noise_floor(counts: Array, n_label: int, share: Array) -> float:
     n_label : int
         Documents of the label.
     share : array of shape (n_terms,)
-        Share of all training documents that have each term.
+        Share of the compared training documents that have each term.
     """
     n, half = counts.astype(np.int64), n_label // 2
     found = []
